@@ -25,8 +25,9 @@ namespace narthex::onnx {
 // Counts are totals over the whole model, subgraphs and functions included. The defaults are some ten times what the
 // largest encoders in use need.
 struct ReadLimits {
-  std::uint64_t max_file_bytes = std::uint64_t{8} << 30;       // the .onnx itself; protobuf writers stop at 2 GiB
+  std::uint64_t max_file_bytes = std::uint64_t{2} << 30;       // the .onnx itself; protobuf ends at 2 GiB
   std::uint64_t max_external_bytes = std::uint64_t{64} << 30;  // sum over all tensors
+  std::uint64_t max_external_files = 1024;
   std::uint64_t max_nodes = 1'000'000;
   std::uint64_t max_tensors = 1'000'000;  // initializers and tensors in attributes
   std::uint64_t max_attributes = 4'000'000;
