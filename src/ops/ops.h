@@ -107,7 +107,7 @@ const OpDef* find_op(std::string_view domain, std::string_view name, int opset);
 // All rows, family by family.
 std::vector<std::span<const OpDef>> op_families();
 // The canonical version of the ONNX domain: what `emit` writes and what a normalised graph holds.
-inline constexpr int kCanonicalOpset = 23;
+inline constexpr int kCanonicalOpset = 28;
 
 // One table per family file; ops.cc lists them.
 std::span<const OpDef> elementwise_ops();  // elementwise.cc: unary and activation functions
