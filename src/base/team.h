@@ -1,0 +1,77 @@
+// The threads that share one piece of work. One team per process, sized by active_threads(); models share it.
+//
+//   team.parallel_for(n_rows, 16, [&](std::size_t begin, std::size_t end) { ... });
+//
+// The items are cut into chunks of `grain` whose bounds depend on n and grain alone, and each chunk runs exactly once,
+// so what is computed never depends on the number of threads. Each member owns a contiguous run of chunks (the same
+// member the same run, which keeps its cache warm) and, when done, takes chunks that others have not begun. The caller
+// takes part. A caller that finds the team busy, and a call from inside a chunk, run all chunks themselves. Workers are
+// made by the first call that can use them, spin for about 50 us after work, then sleep. `fn` must not throw. After
+// fork() a child has no workers and runs everything itself. Covered by tests/base/team_test.cc.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace narthex {
+
+class Team {
+ public:
+  // The team of the process. Never destroyed: workers may outlive static objects.
+  static Team& process();
+  // Before the first process(): its size. False, without effect, when the team exists with another size.
+  static bool set_process_size(int n_threads);
+
+  // n_threads counts the caller: 1 means no workers at all.
+  explicit Team(int n_threads);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return n_threads_; }
+
+  // Calls fn(begin, end) for [0, grain), [grain, 2 grain) ... below n_items, and returns when all have returned.
+  template <class F>
+  void parallel_for(std::size_t n_items, std::size_t grain, F&& fn) {
+    run({n_items, grain == 0 ? 1 : grain, const_cast<void*>(static_cast<const void*>(&fn)),
+         [](void* f, std::size_t begin, std::size_t end) {
+           (*static_cast<std::remove_reference_t<F>*>(f))(begin, end);
+         }});
+  }
+
+ private:
+  struct Job {
+    std::size_t n_items = 0;
+    std::size_t grain = 1;
+    void* fn = nullptr;
+    void (*call)(void* fn, std::size_t begin, std::size_t end) = nullptr;
+  };
+  struct alignas(64) Slice {
+    std::atomic<std::size_t> next{0};  // first chunk nobody has taken
+    std::size_t end = 0;
+  };
+
+  void run(const Job& job);
+  void start_workers();
+  void work(int member);
+  void run_chunks(int member);
+  bool join_job();
+  void leave_job();
+  void wait_for_workers();
+
+  const int n_threads_;
+  std::unique_ptr<Slice[]> slices_;  // one per member
+  std::vector<std::thread> workers_;
+  Job job_;
+  bool stopping_ = false;
+  std::atomic<bool> busy_{false};                    // held by the caller whose job it is
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};  // counts jobs; workers wait on it
+  alignas(64) std::atomic<std::uint32_t> gate_{0};   // kOpen while a job may be joined, plus the workers inside
+};
+
+}  // namespace narthex

@@ -1,0 +1,37 @@
+// The kernels of the chosen instruction set.
+//
+//   kernels().softmax({rows, cols, x, cols, 1.0F, nullptr, 0, y, cols});
+//
+// Chosen once, at the first call, by feature bits and NARTHEX_ISA. Every table gives bit-identical results: vectors
+// have 16 lanes everywhere, reductions run over one fixed tree of those lanes, products run over k in order, and
+// multiply-adds are fused on purpose or not at all. Kernels use one thread; gemm.h spreads products over a Team.
+// Covered by tests/kernels/kernels_test.cc, for every row of kernels.def and every table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/cpu.h"
+#include "kernels/args.h"
+
+namespace narthex {
+
+struct KernelTable {
+  Isa isa;
+  std::string_view name;  // "avx512+vnni": what a report of speed should say
+#define NX_KERNEL(kernel, result, parameters) result(*kernel) parameters;
+#define NX_UNARY(kernel, from, to, max_relative, max_absolute) UnaryFn* kernel;
+#define NX_BINARY(kernel) BinaryFn* kernel;
+#define NX_REDUCE(kernel) RowReduceFn* kernel;
+#include "kernels/kernels.def"
+#undef NX_KERNEL
+#undef NX_UNARY
+#undef NX_BINARY
+#undef NX_REDUCE
+};
+
+const KernelTable& kernels();
+// Every table this machine can run, the slowest first. The last is what kernels() returns unless NARTHEX_ISA is set.
+std::span<const KernelTable> supported_tables();
+
+}  // namespace narthex
