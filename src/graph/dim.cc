@@ -262,12 +262,11 @@ std::optional<Dim> Dim::Expr::divide_exactly(const Dim& a, const Dim& b) {
   Terms quotient;
   while (!of(rest).empty()) {
     const Term& top = of(rest).front();
-    if (quotient.size() > kMaxTerms || top.coefficient % lead.coefficient != 0 ||
+    const Number coefficient = divide(top.coefficient, lead.coefficient);
+    if (!coefficient || multiply(coefficient, lead.coefficient) != top.coefficient || quotient.size() > kMaxTerms ||
         !std::ranges::includes(top.atoms, lead.atoms, less)) {
       return std::nullopt;
     }
-    const Number coefficient = divide(top.coefficient, lead.coefficient);
-    if (!coefficient) return std::nullopt;
     Term step{{}, *coefficient};
     std::ranges::set_difference(top.atoms, lead.atoms, std::back_inserter(step.atoms), less);
     quotient.push_back(step);
@@ -310,7 +309,7 @@ Dim Dim::Expr::divide_by_constant(const Dim& a, std::int64_t divisor) {
   std::int64_t common = divisor;
   for (const Term& term : of(a)) {
     const std::int64_t whole = *divide(term.coefficient, divisor);
-    const std::int64_t rest = term.coefficient - whole * divisor;
+    const std::int64_t rest = term.coefficient % divisor + (term.coefficient % divisor < 0 ? divisor : 0);
     if (whole != 0) quotient.push_back(Term{term.atoms, whole});
     if (rest == 0) continue;
     if (term.atoms.empty()) {
