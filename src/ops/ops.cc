@@ -27,7 +27,8 @@ const std::map<Key, std::vector<const OpDef*>>& index() {
 
 std::vector<std::span<const OpDef>> op_families() {
   return {elementwise_ops(), arithmetic_ops(), cast_ops(),      reduce_ops(), shape_ops(),   index_ops(),
-          matmul_ops(),      norm_ops(),       attention_ops(), quant_ops(),  control_ops(), contrib_ops()};
+          matmul_ops(),      norm_ops(),       attention_ops(), quant_ops(),  control_ops(), contrib_ops(),
+          fused_ops()};
 }
 
 const OpDef* find_op(std::string_view domain, std::string_view name, int opset) {

@@ -88,6 +88,7 @@ using EvalFn = Result<void> (*)(const Node& node, EvalContext& context);
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMs = "com.microsoft";
+inline constexpr const char* kNarthex = "narthex";  // written by passes, never read from a file
 
 struct OpDef {
   const char* name;
@@ -125,5 +126,6 @@ std::span<const OpDef>
 quant_ops();  // quant.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, MatMulInteger, ...
 std::span<const OpDef> control_ops();  // control.cc: If, Identity, Constant, Dropout
 std::span<const OpDef> contrib_ops();  // contrib.cc: com.microsoft, expanded into canonical operators
+std::span<const OpDef> fused_ops();    // fused.cc: narthex, what passes join
 
 }  // namespace narthex
