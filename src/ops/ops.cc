@@ -26,9 +26,10 @@ const std::map<Key, std::vector<const OpDef*>>& index() {
 }  // namespace
 
 std::vector<std::span<const OpDef>> op_families() {
-  return {elementwise_ops(), arithmetic_ops(), cast_ops(),      reduce_ops(), shape_ops(),   index_ops(),
-          matmul_ops(),      norm_ops(),       attention_ops(), quant_ops(),  control_ops(), contrib_ops(),
-          fused_ops()};
+  return {elementwise_ops(), arithmetic_ops(), cast_ops(),    reduce_ops(),  shape_ops(),
+          fill_ops(),        transpose_ops(),  index_ops(),   scatter_ops(), slice_ops(),
+          pad_ops(),         select_ops(),     matmul_ops(),  norm_ops(),    attention_ops(),
+          quant_ops(),       control_ops(),    contrib_ops(), fused_ops()};
 }
 
 const OpDef* find_op(std::string_view domain, std::string_view name, int opset) {

@@ -113,12 +113,17 @@ inline constexpr int kCanonicalOpset = 28;
 // One table per family file; ops.cc lists them.
 std::span<const OpDef> elementwise_ops();  // elementwise.cc: unary and activation functions
 std::span<const OpDef>
-arithmetic_ops();                     // arithmetic.cc: broadcast binary, variadic, comparison, logic, bitwise, Where
-std::span<const OpDef> cast_ops();    // cast.cc: Cast, CastLike
-std::span<const OpDef> reduce_ops();  // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum, TopK
-std::span<const OpDef> shape_ops();   // shape.cc: Shape, Reshape, Squeeze, Flatten, Transpose, Expand, Tile, ...
-std::span<const OpDef>
-index_ops();  // index.cc: Gather*, Scatter*, Slice, Split, Concat, Pad, OneHot, NonZero, Trilu, ...
+arithmetic_ops();                        // arithmetic.cc: broadcast binary, variadic, comparison, logic, bitwise, Where
+std::span<const OpDef> cast_ops();       // cast.cc: Cast, CastLike
+std::span<const OpDef> reduce_ops();     // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum, TopK
+std::span<const OpDef> shape_ops();      // shape.cc: Shape, Size, Reshape, Squeeze, Unsqueeze, Flatten
+std::span<const OpDef> fill_ops();       // fill.cc: ConstantOfShape, Range, EyeLike, OneHot
+std::span<const OpDef> transpose_ops();  // transpose.cc: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth
+std::span<const OpDef> index_ops();      // index.cc: Gather, GatherElements, GatherND
+std::span<const OpDef> scatter_ops();    // scatter.cc: Scatter, ScatterElements, ScatterND
+std::span<const OpDef> slice_ops();      // slice.cc: Slice, Split, Concat
+std::span<const OpDef> pad_ops();        // pad.cc: Pad
+std::span<const OpDef> select_ops();     // select.cc: NonZero, Compress, Trilu, ReverseSequence
 std::span<const OpDef> matmul_ops();     // matmul.cc: MatMul, Gemm, Einsum
 std::span<const OpDef> norm_ops();       // norm.cc: LayerNormalization, RMSNormalization, LpNormalization, Softmax, ...
 std::span<const OpDef> attention_ops();  // attention.cc: Attention, RotaryEmbedding
