@@ -182,9 +182,9 @@ inline std::string attr_ref(std::string_view name, std::string_view ref, AttrTyp
 }
 
 struct NodeExtra {
-  std::string name;
-  std::string domain;
-  std::string overload;
+  std::string name = {};
+  std::string domain = {};
+  std::string overload = {};
 };
 
 inline std::string node(std::string_view op_type, const Strings& inputs, const Strings& outputs,
@@ -277,8 +277,8 @@ inline std::string opset(std::string_view domain, std::int64_t version) {
 }
 
 struct FunctionSpec {
-  std::string name;
-  std::string domain;
+  std::string name = {};
+  std::string domain = {};
   Strings inputs = {};
   Strings outputs = {};
   Strings nodes = {};
