@@ -101,17 +101,16 @@ Result<void> test_elements(EvalContext& c, F f) {
 }
 
 Result<void> eval_is_nan(const Node&, EvalContext& c) {
-  return dispatch_float(c.input(0).dtype(), [&]<class T>() {
-    return test_elements<T>(c, [](double x) { return std::isnan(x); });
-  });
+  return dispatch_float(c.input(0).dtype(),
+                        [&]<class T>() { return test_elements<T>(c, [](double x) { return std::isnan(x); }); });
 }
 
 Result<void> eval_is_inf(const Node& node, EvalContext& c) {
   NX_TRY(const std::int64_t negative_too, node.int_attr("detect_negative", 1));
   NX_TRY(const std::int64_t positive_too, node.int_attr("detect_positive", 1));
   return dispatch_float(c.input(0).dtype(), [&]<class T>() {
-    return test_elements<T>(
-        c, [=](double x) { return std::isinf(x) && (x > 0 ? positive_too != 0 : negative_too != 0); });
+    return test_elements<T>(c,
+                            [=](double x) { return std::isinf(x) && (x > 0 ? positive_too != 0 : negative_too != 0); });
   });
 }
 

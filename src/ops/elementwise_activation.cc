@@ -145,11 +145,16 @@ namespace {
 // `value` as a constant of the type of `like`, by CastLike where that type is not known yet.
 ValueId constant_like(Rewriter& rewriter, float value, ValueId like) {
   switch (rewriter.graph().value(like).dtype) {
-    case DType::kFloat32: return rewriter.constant(Tensor::scalar(value));
-    case DType::kFloat64: return rewriter.constant(Tensor::scalar<double>(value));
-    case DType::kFloat16: return rewriter.constant(Tensor::scalar(Half(value)));
-    case DType::kBFloat16: return rewriter.constant(Tensor::scalar(BFloat16(value)));
-    default: return rewriter.emit("CastLike", {rewriter.constant(Tensor::scalar(value)), like});
+    case DType::kFloat32:
+      return rewriter.constant(Tensor::scalar(value));
+    case DType::kFloat64:
+      return rewriter.constant(Tensor::scalar<double>(value));
+    case DType::kFloat16:
+      return rewriter.constant(Tensor::scalar(Half(value)));
+    case DType::kBFloat16:
+      return rewriter.constant(Tensor::scalar(BFloat16(value)));
+    default:
+      return rewriter.emit("CastLike", {rewriter.constant(Tensor::scalar(value)), like});
   }
 }
 
