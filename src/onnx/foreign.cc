@@ -31,12 +31,15 @@ constexpr Signature kSignatures[] = {
     {0, "%PDF", "is a PDF document, not a model"},
     {4, "TFL3", "is a TensorFlow Lite model: export the model to ONNX"},
     {4, "ORTM", "is an ONNX Runtime .ort file: use the .onnx file that it was made from"},
-    {8, "{\"", "is a safetensors file: it has weights but no graph; get the .onnx file of this model"},
+    {5, {"\0\0\0{\"", 5}, "is a safetensors file: it has weights but no graph; get the .onnx file of this model"},
     {0, "\x80\x02", "is a Python pickle (perhaps a PyTorch checkpoint): export the model to ONNX"},
 };
 
-bool is_text(std::string_view bytes) {
-  return std::ranges::all_of(bytes, [](char c) {
+// `head` may end inside a character.
+bool is_text(std::string_view head) {
+  const std::size_t invalid = find_invalid_utf8(head);
+  if (invalid != std::string_view::npos && invalid + 4 <= head.size()) return false;
+  return std::ranges::all_of(head, [](char c) {
     const auto u = static_cast<unsigned char>(c);
     return u >= 0x20 ? u != 0x7f : u == '\n' || u == '\r' || u == '\t';
   });
