@@ -1,0 +1,309 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "text/pipeline.h"
+#include "text/truncation.h"
+#include "text/unicode.h"
+
+namespace narthex {
+
+struct Tokenizer::Pipeline {
+  narthex::Pipeline steps;
+  DeclaredLimits declared;
+  std::optional<std::int32_t> pad_id;
+  std::size_t vocab_size = 0;
+  std::size_t id_limit = 0;
+};
+
+namespace {
+
+constexpr std::uint64_t kMaxFileBytes = 256u << 20;
+constexpr std::size_t kMaxTextBytes = 1u << 30;
+
+// Byte ranges to character ranges. Ranges begin in order, so the text is walked once.
+class CharacterCounter {
+ public:
+  explicit CharacterCounter(std::string_view text) : text_(text) {}
+
+  Offsets characters(ByteRange range) {
+    if (range.begin < byte_) byte_ = character_ = 0;
+    character_ += count(byte_, range.begin);
+    byte_ = range.begin;
+    return {character_, character_ + count(range.begin, range.end)};
+  }
+
+ private:
+  std::uint32_t count(std::uint32_t begin, std::uint32_t end) const {
+    std::uint32_t n = 0;
+    for (std::uint32_t i = begin; i < end; ++i) n += (static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80;
+    return n;
+  }
+
+  std::string_view text_;
+  std::uint32_t byte_ = 0;
+  std::uint32_t character_ = 0;
+};
+
+// Leading or trailing white space of a token: "Ġ" stands for the space in byte-level vocabularies.
+struct Blank {
+  std::uint32_t characters = 0;
+  std::uint32_t bytes = 0;
+};
+
+bool is_blank(char32_t c) {
+  return c == 0x120 || has_class(c, kWhitespace);
+}
+
+Blank leading_blank(std::string_view token) {
+  Blank blank;
+  for (const char* p = token.data(); p < token.data() + token.size();) {
+    if (!is_blank(decode_utf8(p))) break;
+    ++blank.characters;
+    blank.bytes = static_cast<std::uint32_t>(p - token.data());
+  }
+  return blank;
+}
+
+Blank trailing_blank(std::string_view token) {
+  Blank run;
+  for (const char* p = token.data(); p < token.data() + token.size();) {
+    const char* const at = p;
+    if (is_blank(decode_utf8(p))) {
+      ++run.characters;
+      run.bytes += static_cast<std::uint32_t>(p - at);
+    } else {
+      run = {};
+    }
+  }
+  return run;
+}
+
+void trim(Offsets& offsets, std::uint32_t leading, std::uint32_t trailing) {
+  offsets.begin = std::min(offsets.begin + leading, offsets.end);
+  if (trailing > 0 && offsets.end >= trailing) offsets.end = std::max(offsets.end - trailing, offsets.begin);
+}
+
+// One text of the request with its tokens.
+struct Side {
+  std::string_view text;
+  std::vector<TextToken> tokens;
+  std::size_t first_kept = 0;
+  std::size_t n_kept = 0;
+};
+
+class Assembler {
+ public:
+  Assembler(const narthex::Pipeline& steps, const EncodeOptions& options) : steps_(steps), options_(options) {}
+
+  Encoding assemble(const std::vector<TemplatePart>& parts, std::span<const Side> sides) {
+    for (const TemplatePart& part : parts) {
+      if (part.kind != TemplatePart::kSpecial) {
+        const std::size_t which = part.kind == TemplatePart::kSecond ? 1 : 0;
+        add_side(sides[which], static_cast<std::uint8_t>(which), part.type_id);
+      } else if (options_.add_special_tokens) {
+        for (const std::int32_t id : part.ids) add(id, part.type_id, 1, 0, {}, {});
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::int32_t id, std::int32_t type_id, std::uint8_t special, std::uint8_t sequence, Offsets characters,
+           Offsets bytes) {
+    out_.ids.push_back(id);
+    out_.type_ids.push_back(type_id);
+    out_.special_mask.push_back(special);
+    out_.sequence.push_back(sequence);
+    if (!options_.offsets) return;
+    out_.offsets.push_back(characters);
+    out_.byte_offsets.push_back(bytes);
+  }
+
+  void add_side(const Side& side, std::uint8_t sequence, std::int32_t type_id) {
+    CharacterCounter counter(side.text);
+    for (std::size_t i = 0; i < side.n_kept; ++i) {
+      const TextToken& token = side.tokens[side.first_kept + i];
+      if (!options_.offsets) {
+        add(token.id, type_id, 0, sequence, {}, {});
+        continue;
+      }
+      Offsets characters = counter.characters(token.bytes);
+      Offsets bytes{token.bytes.begin, token.bytes.end};
+      for (const PostProcessor::Trim& rule : steps_.post.trims) trim_token(side, token, i, rule, characters, bytes);
+      add(token.id, type_id, 0, sequence, characters, bytes);
+    }
+  }
+
+  void trim_token(const Side& side, const TextToken& token, std::size_t index, const PostProcessor::Trim& rule,
+                  Offsets& characters, Offsets& bytes) const {
+    const std::string_view content = token.added
+                                         ? side.text.substr(token.bytes.begin, token.bytes.end - token.bytes.begin)
+                                         : steps_.model.vocabulary.token(token.id).value_or(std::string_view{});
+    Blank leading = leading_blank(content);
+    const Blank trailing = trailing_blank(content);
+    // The pre-tokenizer put this space before the text; it was never in it.
+    if (rule.keep_first && (index == 0 || characters.begin == 0)) leading = {};
+    trim(characters, leading.characters, trailing.characters);
+    trim(bytes, std::min(leading.bytes, bytes.end - bytes.begin), trailing.bytes);
+  }
+
+  const narthex::Pipeline& steps_;
+  const EncodeOptions& options_;
+  Encoding out_;
+};
+
+Result<void> check_text(std::string_view text) {
+  if (text.size() > kMaxTextBytes) {
+    return fail(ErrorCode::kLimit, "the text has {} bytes; at most {} are supported", text.size(), kMaxTextBytes);
+  }
+  const std::size_t bad = find_invalid_utf8(text);
+  if (bad == std::string_view::npos) return {};
+  return fail(ErrorCode::kBadInput, "the text is not UTF-8: byte 0x{:02X} at position {} begins no valid character",
+              static_cast<unsigned char>(text[bad]), bad);
+}
+
+// Only where both texts are longer than the room, and one token is odd, does it matter which one is longer.
+bool needs_true_lengths(std::span<const Side> sides, std::size_t room, std::size_t cap, const EncodeOptions& options) {
+  return options.strategy == TruncationStrategy::kLongestFirst && room % 2 == 1 && sides.size() == 2 &&
+         sides[0].tokens.size() > cap && sides[1].tokens.size() > cap;
+}
+
+Result<Encoding> encode_sides(const narthex::Pipeline& steps, std::span<Side> sides, const EncodeOptions& options) {
+  const bool is_pair = sides.size() == 2;
+  for (const Side& side : sides) NX_TRY_VOID(check_text(side.text));
+  const std::size_t n_added = options.add_special_tokens ? steps.post.n_added(is_pair) : 0;
+  if (options.max_length != 0 && options.max_length < n_added) {
+    return fail(ErrorCode::kBadInput, "max_length is {}, but the special tokens alone are {}", options.max_length,
+                n_added);
+  }
+  constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+  const std::size_t room = options.max_length == 0 ? kUnlimited : options.max_length - n_added;
+  const bool may_stop = options.side == TruncationSide::kRight && !options.count_all;
+  std::size_t cap = may_stop ? room : kUnlimited;
+  do {
+    for (Side& side : sides) {
+      side.tokens.clear();
+      NX_TRY_VOID(tokenize_text(steps, side.text, {options.allow_special, options.offsets, cap}, side.tokens));
+    }
+    if (!needs_true_lengths(sides, room, cap, options)) break;
+    cap = std::max<std::size_t>(cap, 64) * 8;
+  } while (true);
+
+  const std::size_t n_first = sides[0].tokens.size();
+  const std::size_t n_second = is_pair ? sides[1].tokens.size() : 0;
+  NX_TRY(const KeptLengths kept, kept_lengths(n_first, n_second, room, options.strategy));
+  const std::array<std::size_t, 2> lengths{kept.first, kept.second};
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    sides[i].n_kept = lengths[i];
+    if (options.side == TruncationSide::kLeft) sides[i].first_kept = sides[i].tokens.size() - lengths[i];
+  }
+  Encoding out = Assembler(steps, options).assemble(is_pair ? steps.post.pair : steps.post.single, sides);
+  out.n_tokens_total = n_first + n_second + n_added;
+  out.truncated = kept.first + kept.second < n_first + n_second;
+  return out;
+}
+
+DeclaredLimits parse_declared(const json::object& root) {
+  DeclaredLimits declared;
+  if (const json::value* truncation = root.if_contains("truncation");
+      truncation != nullptr && truncation->is_object()) {
+    const Fields fields{truncation->get_object(), "", ""};
+    if (const auto n = fields.number("max_length", 0); n && *n > 0) declared.truncation_max_length = *n;
+  }
+  if (const json::value* padding = root.if_contains("padding"); padding != nullptr && padding->is_object()) {
+    const Fields fields{padding->get_object(), "", ""};
+    if (const json::value* id = fields.find("pad_id")) declared.pad_id = token_id_of(*id);
+    if (const auto token = fields.text("pad_token", ""); token && !token->empty()) declared.pad_token = *token;
+  }
+  return declared;
+}
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::from_json(std::string_view json_text, std::string_view source_name) {
+  NX_TRY(const json::value document, parse_json(json_text, source_name));
+  if (!document.is_object()) return fail(ErrorCode::kBadModel, "{}: a tokenizer.json must be an object", source_name);
+  const json::object& root = document.get_object();
+  const Fields fields{root, source_name, "file"};
+  NX_TRY(const std::string version, fields.text("version", "1.0"));
+  if (version != "1.0") {
+    return fail(ErrorCode::kUnsupported, "{}: version '{}' is not supported, only 1.0", source_name, version);
+  }
+  auto pipeline = std::make_shared<Pipeline>();
+  narthex::Pipeline& steps = pipeline->steps;
+  NX_TRY(steps.model, parse_model(root.if_contains("model"), source_name));
+  NX_TRY(steps.normalizer, parse_normalizer(root.if_contains("normalizer"), source_name));
+  NX_TRY(steps.pre_tokenizer, parse_pre_tokenizer(root.if_contains("pre_tokenizer"), source_name));
+  NX_TRY(steps.post, parse_post_processor(root.if_contains("post_processor"), source_name));
+  NX_TRY(steps.added, AddedTokens::from_json(root.if_contains("added_tokens"), source_name, steps.model.vocabulary,
+                                             steps.normalizer));
+  steps.local = steps.normalizer.local && steps.pre_tokenizer.splits_at_space && steps.added.local();
+
+  const Vocabulary& vocabulary = steps.model.vocabulary;
+  pipeline->declared = parse_declared(root);
+  pipeline->vocab_size = vocabulary.size();
+  if (vocabulary.size() > 0) pipeline->id_limit = static_cast<std::size_t>(vocabulary.entries().back().id) + 1;
+  pipeline->pad_id = pipeline->declared.pad_id;
+  for (const AddedToken& token : steps.added.all()) {
+    if (!vocabulary.id(token.content)) ++pipeline->vocab_size;
+    pipeline->id_limit = std::max(pipeline->id_limit, static_cast<std::size_t>(token.id) + 1);
+    const bool pad = token.content == "[PAD]" || token.content == "<pad>";
+    if (pad && !pipeline->pad_id) pipeline->pad_id = token.id;
+  }
+  return Tokenizer(std::move(pipeline));
+}
+
+Result<Tokenizer> Tokenizer::from_file(const std::filesystem::path& path) {
+  NX_TRY(const std::string text, read_file(path, kMaxFileBytes));
+  return from_json(text, path.string());
+}
+
+Result<Encoding> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  std::array<Side, 1> sides;
+  sides[0].text = text;
+  return encode_sides(pipeline_->steps, sides, options);
+}
+
+Result<Encoding> Tokenizer::encode_pair(std::string_view first, std::string_view second,
+                                        const EncodeOptions& options) const {
+  std::array<Side, 2> sides;
+  sides[0].text = first;
+  sides[1].text = second;
+  return encode_sides(pipeline_->steps, sides, options);
+}
+
+std::optional<std::string_view> Tokenizer::token(std::int32_t id) const {
+  for (const AddedToken& token : pipeline_->steps.added.all()) {
+    if (token.id == id) return token.content;
+  }
+  return pipeline_->steps.model.vocabulary.token(id);
+}
+
+std::optional<std::int32_t> Tokenizer::id(std::string_view token) const {
+  for (const AddedToken& added : pipeline_->steps.added.all()) {
+    if (added.content == token) return added.id;
+  }
+  return pipeline_->steps.model.vocabulary.id(token);
+}
+
+std::size_t Tokenizer::vocab_size() const {
+  return pipeline_->vocab_size;
+}
+std::size_t Tokenizer::id_limit() const {
+  return pipeline_->id_limit;
+}
+std::size_t Tokenizer::n_added_tokens(bool pair) const {
+  return pipeline_->steps.post.n_added(pair);
+}
+const DeclaredLimits& Tokenizer::declared() const {
+  return pipeline_->declared;
+}
+std::optional<std::int32_t> Tokenizer::pad_id() const {
+  return pipeline_->pad_id;
+}
+
+}  // namespace narthex
