@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +18,15 @@ namespace narthex {
 
 // What is said of an embedder in every output, so that nobody mistakes lexical vectors for semantic ones.
 struct EmbedderInfo {
-  std::string id;         // "bge-small-en-v1.5", "hashing-ngram-256"
-  bool semantic = false;  // false: vectors compare spelling, not meaning
+  std::string id;              // "bge-small-en-v1.5", "hashing-ngram-256"
+  bool semantic = false;       // false: vectors compare spelling, not meaning
+  bool token_vectors = false;  // pooling "none": one vector a token
   std::size_t dim = 0;
   std::string precision;
   std::string isa;
-  std::size_t max_length = 0;  // tokens, special ones included; 0: no limit
+  std::size_t max_length = 0;                  // tokens, special ones included; 0: no limit
+  std::map<std::string, std::string> prompts;  // by name
+  std::string default_prompt;                  // name of the one to use when none is asked for; empty: no prompt
 };
 
 enum class LongTexts {

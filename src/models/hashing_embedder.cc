@@ -29,7 +29,13 @@ std::uint32_t window_hash(std::string_view window) {
 }  // namespace
 
 std::array<std::int32_t, kHashingDim> hashing_counts(std::string_view text, std::size_t* n_windows) {
-  const std::string low = " " + python_join_split(python_lower(text)) + " ";
+  const std::string lowered = python_lower(text);
+  std::string low = " ";
+  for (const std::string_view word : python_split(lowered)) {
+    if (low.size() > 1) low += ' ';
+    low += word;
+  }
+  low += ' ';
   const std::vector<std::size_t> offsets = code_point_offsets(low);
   const std::size_t n_points = offsets.size() - 1;
   std::array<std::int32_t, kHashingDim> counts{};

@@ -1,0 +1,47 @@
+// From a model's name to something that runs.
+//
+//   resolve_model("bge-small-en-v1.5")   where its files are: a catalog name, a directory or an .onnx file
+//   load_embedder(options)               the whole way; "hashing-ngram-256" always works
+//
+// Nothing is downloaded here: a catalog model that is not here gives an Error that says `narthex pull`. Covered by
+// tests/models/load_test.cc.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/embedder.h"
+#include "models/model_card.h"
+#include "models/onnx_embedder.h"
+
+namespace narthex {
+
+inline constexpr std::string_view kDefaultModel = "bge-small-en-v1.5";
+
+struct LoadOptions {
+  std::string model = std::string(kDefaultModel);
+  std::optional<Pooling> pooling;  // these three override what the model's files say
+  std::optional<bool> normalize;
+  std::optional<std::size_t> max_length;
+  std::string precision = "auto";  // auto, fp32
+  CompileOptions compile;
+};
+
+struct ResolvedModel {
+  std::string id;              // catalog name, or name of the directory or file
+  std::filesystem::path path;  // directory or .onnx file
+  CardDefaults defaults;
+};
+Result<ResolvedModel> resolve_model(const std::string& name);
+
+Result<std::unique_ptr<Embedder>> load_embedder(const LoadOptions& options);
+// The same for a model that is known to be an .onnx file: for `inspect`, which asks about its parts.
+Result<std::unique_ptr<OnnxEmbedder>> load_onnx_embedder(const LoadOptions& options);
+// The tokenizer alone, in milliseconds.
+Result<Tokenizer> load_tokenizer(const std::string& model);
+
+// Reads, builds, normalises and compiles an .onnx file.
+Result<std::shared_ptr<const Program>> compile_file(const std::filesystem::path& path, const CompileOptions& options);
+
+}  // namespace narthex
