@@ -46,6 +46,8 @@ class NormaliseRewriter final : public Rewriter {
     return graph_.add_constant(fmt::format("{}/constant", current_->name), std::move(tensor));
   }
 
+  ValueId new_value() override { return graph_.add_value(fmt::format("{}/value", current_->name)); }
+
   void alias(ValueId old_value, ValueId new_value) override { aliases_[old_value] = follow(new_value); }
   const Graph& graph() const override { return graph_; }
 

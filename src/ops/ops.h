@@ -28,6 +28,8 @@ class Rewriter {
   virtual std::vector<ValueId> emit_many(std::string_view op, std::vector<ValueId> inputs,
                                          std::vector<Attribute> attributes, std::vector<ValueId> outputs) = 0;
   virtual ValueId constant(Tensor tensor) = 0;
+  // A value without a producer yet: an output to give to emit_many.
+  virtual ValueId new_value() = 0;
   // Every use of `old_value` (also as a graph output) means `new_value` from now on.
   virtual void alias(ValueId old_value, ValueId new_value) = 0;
   virtual const Graph& graph() const = 0;
