@@ -50,7 +50,7 @@ Result<AddedToken> parse_token(const json::value& value, std::string_view source
   return token;
 }
 
-// Where two contents become one by normalising, the first keeps it.
+// Where two contents become one by normalising, the first keeps it; the reference picks one at random.
 void add_to(AddedTokenSet& set, std::string_view pattern, const AddedToken& token) {
   if (pattern.empty() || set.trie.longest(ByteTrie::kRoot, pattern).length == pattern.size()) return;
   set.trie.add(pattern, static_cast<std::uint32_t>(set.tokens.size()));

@@ -223,9 +223,10 @@ def pipelines():
                        ("chain", {"type": "Sequence", "processors": [{"type": "ByteLevel", "add_prefix_space": True,
                                                                       "trim_offsets": True, "use_regex": True}, template]})):
         yield "post-" + name, make(None, white, post, tokens=[added("<m>", lstrip=True, rstrip=True, special=True)])
+    # No two contents that become one by normalising: the wheel then picks one at random, in each process anew.
     tokens = [added("<mask>", special=True, single_word=True), added("<m>", lstrip=True, rstrip=True),
               added("<ENT>", normalized=True), added("Foo bar", normalized=True, rstrip=True),
-              added("foo", normalized=True, single_word=True), added("café", normalized=True), added("FOO", normalized=True),
+              added("foo", normalized=True, single_word=True), added("café", normalized=True),
               added("ing", single_word=True), added("hello", special=True), added("ab"), added("abc"), added("bcd", lstrip=True)]
     yield "added", make(tokens=tokens)
     yield "added-lowercase", make(lowercase, white, roberta_post, tokens=tokens)
