@@ -62,13 +62,13 @@ class Team {
   void run_chunks(int member);
   bool join_job();
   void leave_job();
-  void wait_for_workers();
 
   const int n_threads_;
   std::unique_ptr<Slice[]> slices_;  // one per member
   std::vector<std::thread> workers_;
   Job job_;
-  bool stopping_ = false;
+  bool started_ = false;
+  std::atomic<bool> stopping_{false};
   std::atomic<bool> busy_{false};                    // held by the caller whose job it is
   alignas(64) std::atomic<std::uint32_t> epoch_{0};  // counts jobs; workers wait on it
   alignas(64) std::atomic<std::uint32_t> gate_{0};   // kOpen while a job may be joined, plus the workers inside

@@ -1,0 +1,44 @@
+// The integer product with AVX512-VNNI: four products and their sum in one instruction, without saturation.
+#if defined(__AVX512VNNI__)
+#if defined(__GNUC__) && !defined(__clang__)
+// gcc 12's own intrinsics pass deliberately undefined registers and are warned about when inlined (gcc bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+
+#include "kernels/isa/isa.h"
+
+namespace narthex::avx512_vnni {
+namespace {
+
+constexpr size_t kDotRows = 12, kDotPanels = 2;
+struct Dot16 {
+  __m512i v;
+};
+struct DotRow {
+  __m512i v;
+};
+NX_INLINE DotRow dot_row(const int8_t* b) {
+  return {_mm512_loadu_si512(b)};
+}
+NX_INLINE Dot16 dot_zero() {
+  return {_mm512_setzero_si512()};
+}
+NX_INLINE Dot16 dot_step(Dot16 acc, uint32_t four, DotRow row) {
+  return {_mm512_dpbusd_epi32(acc.v, _mm512_set1_epi32(static_cast<int>(four)), row.v)};
+}
+NX_INLINE void dot_store(Dot16 acc, int32_t* out) {
+  _mm512_storeu_si512(out, acc.v);
+}
+
+#include "kernels/gemm_int8.inl.h"
+
+}  // namespace
+
+void gemm_int8(const GemmInt8& g) {
+  gemm_int8_all(g);
+}
+
+}  // namespace narthex::avx512_vnni
+#endif

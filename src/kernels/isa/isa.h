@@ -1,0 +1,32 @@
+// What every isa/*.cc starts with: the arguments, the attributes, and the declarations of kernels.def per instruction
+// set. No header of the standard library may be added: its inline functions would be compiled with this file's
+// instructions, and the linker might choose that copy for the whole program.
+#pragma once
+
+#include "kernels/args.h"
+
+#define NX_INLINE __attribute__((always_inline)) inline
+#define NX_LAMBDA __attribute__((always_inline))
+
+#define NX_KERNEL(name, result, parameters) result name parameters;
+#define NX_UNARY(name, from, to, max_relative, max_absolute) void name(size_t n, const float* x, float* y);
+#define NX_BINARY(name) void name(const Binary& g);
+#define NX_REDUCE(name) void name(const RowReduce& g);
+namespace narthex::scalar {
+#include "kernels/kernels.def"
+}
+namespace narthex::avx2 {
+#include "kernels/kernels.def"
+}
+namespace narthex::avx512 {
+#include "kernels/kernels.def"
+}
+#undef NX_KERNEL
+#undef NX_UNARY
+#undef NX_BINARY
+#undef NX_REDUCE
+
+// Variants for further feature bits; kernels.cc puts them into the table in place of the plain ones.
+namespace narthex::avx512_vnni {
+void gemm_int8(const GemmInt8& g);
+}

@@ -1,0 +1,70 @@
+#include "kernels/kernels.h"
+
+#include <vector>
+
+#include "kernels/isa/isa.h"
+
+namespace narthex {
+namespace {
+
+#define NX_KERNEL(kernel, result, parameters) , NX_ISA::kernel
+#define NX_UNARY(kernel, from, to, max_relative, max_absolute) , NX_ISA::kernel
+#define NX_BINARY(kernel) , NX_ISA::kernel
+#define NX_REDUCE(kernel) , NX_ISA::kernel
+
+#define NX_ISA scalar
+constexpr KernelTable kScalarTable = {Isa::kScalar, "scalar"
+#include "kernels/kernels.def"
+};
+#undef NX_ISA
+
+#if defined(__x86_64__)
+#define NX_ISA avx2
+constexpr KernelTable kAvx2Table = {Isa::kAvx2, "avx2"
+#include "kernels/kernels.def"
+};
+#undef NX_ISA
+#define NX_ISA avx512
+constexpr KernelTable kAvx512Table = {Isa::kAvx512, "avx512"
+#include "kernels/kernels.def"
+};
+#undef NX_ISA
+#endif
+
+std::vector<KernelTable> make_tables() {
+  std::vector<KernelTable> tables = {kScalarTable};
+#if defined(__x86_64__)
+  const CpuFeatures& cpu = cpu_features();
+  if (cpu.avx2) tables.push_back(kAvx2Table);
+  if (cpu.avx512) tables.push_back(kAvx512Table);
+  if (cpu.avx512_vnni) {
+    tables.push_back(kAvx512Table);
+    tables.back().name = "avx512+vnni";
+    tables.back().gemm_int8 = avx512_vnni::gemm_int8;
+  }
+#endif
+  return tables;
+}
+
+const KernelTable& choose() {
+  const Isa isa = active_isa();
+  const auto tables = supported_tables();
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < tables.size(); i++)
+    if (tables[i].isa <= isa) chosen = i;
+  return tables[chosen];
+}
+
+}  // namespace
+
+std::span<const KernelTable> supported_tables() {
+  static const std::vector<KernelTable> tables = make_tables();
+  return tables;
+}
+
+const KernelTable& kernels() {
+  static const KernelTable& table = choose();
+  return table;
+}
+
+}  // namespace narthex

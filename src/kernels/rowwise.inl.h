@@ -1,0 +1,152 @@
+// Reductions along rows: sums, extremes, softmax, normalisation. Included by isa/*.cc only.
+//
+// Every sum runs over two accumulators of 16 lanes that take vectors in turn, then acc0 + acc1, then the tree of
+// sum_lanes; a partial last vector is filled with the neutral value. This order is the definition: it does not depend
+// on the instruction set.
+#pragma once
+
+template <class F>
+NX_INLINE float sum_of(size_t n, F value_at) {  // value_at(i, lanes) gives lanes i..i+lanes, 0 beyond
+  Vec16f even = splat(0.0F), odd = splat(0.0F);
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    even = even + value_at(i, size_t{16});
+    odd = odd + value_at(i + 16, size_t{16});
+  }
+  if (i + 16 <= n) {
+    even = even + value_at(i, size_t{16});
+    i += 16;
+    if (i < n) odd = odd + value_at(i, n - i);
+  } else if (i < n) {
+    even = even + value_at(i, n - i);
+  }
+  return sum_lanes(even + odd);
+}
+NX_INLINE Vec16f load_up_to(const float* p, size_t lanes, float fill) {
+  return lanes == 16 ? load(p) : load_first(p, lanes, fill);
+}
+NX_INLINE void store_up_to(float* p, size_t lanes, Vec16f v) {
+  if (lanes == 16) {
+    store(p, v);
+  } else {
+    store_first(p, lanes, v);
+  }
+}
+NX_INLINE Vec16f keep_first(Vec16f v, size_t lanes) {  // lanes beyond become 0
+  if (lanes == 16) return v;
+  float all[16];
+  store(all, v);
+  return load_first(all, lanes, 0.0F);
+}
+template <class F>
+NX_INLINE void for_vectors(size_t n, F f) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) f(i, size_t{16});
+  if (i < n) f(i, n - i);
+}
+
+NX_INLINE float sum_row(size_t n, const float* x) {
+  return sum_of(n, [&](size_t i, size_t lanes) NX_LAMBDA { return load_up_to(x + i, lanes, 0.0F); });
+}
+NX_INLINE float max_row(size_t n, const float* x) {
+  Vec16f top = splat(-__builtin_inff());
+  for_vectors(
+      n, [&](size_t i, size_t lanes) NX_LAMBDA { top = max_or_nan(top, load_up_to(x + i, lanes, -__builtin_inff())); });
+  float all[16];
+  store(all, top);
+  for (float lane : all)
+    if (lane != lane) return lane;
+  return max_lanes(top);
+}
+NX_INLINE float min_row(size_t n, const float* x) {
+  Vec16f top = splat(-__builtin_inff());  // of −x: the sign of a zero may differ from x's, which no caller sees
+  for_vectors(n, [&](size_t i, size_t lanes)
+                     NX_LAMBDA { top = max_or_nan(top, neg16(load_up_to(x + i, lanes, __builtin_inff()))); });
+  float all[16];
+  store(all, top);
+  for (float lane : all)
+    if (lane != lane) return lane;
+  return -max_lanes(top);
+}
+template <class F>
+NX_INLINE void reduce_rows(const RowReduce& g, F f) {
+  for (size_t row = 0; row < g.rows; row++) g.y[row] = f(g.cols, g.x + row * g.ldx);
+}
+
+NX_INLINE float dot_row(size_t n, const float* a, const float* b) {
+  Vec16f even = splat(0.0F), odd = splat(0.0F);
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    even = mul_add(load(a + i), load(b + i), even);
+    odd = mul_add(load(a + i + 16), load(b + i + 16), odd);
+  }
+  if (i + 16 <= n) {
+    even = mul_add(load(a + i), load(b + i), even);
+    i += 16;
+    if (i < n) odd = mul_add(load_first(a + i, n - i, 0.0F), load_first(b + i, n - i, 0.0F), odd);
+  } else if (i < n) {
+    even = mul_add(load_first(a + i, n - i, 0.0F), load_first(b + i, n - i, 0.0F), even);
+  }
+  return sum_lanes(even + odd);
+}
+
+NX_INLINE void softmax_row(size_t n, const float* x, float scale, const float* mask, float* y) {
+  const float lowest = -__builtin_inff();
+  const Vec16f factor = splat(scale);
+  const auto score = [&](size_t i, size_t lanes) NX_LAMBDA {
+    const Vec16f scaled = load_up_to(x + i, lanes, lowest) * factor;
+    return mask == nullptr ? scaled : scaled + load_up_to(mask + i, lanes, 0.0F);
+  };
+  Vec16f top = splat(lowest);
+  for_vectors(n, [&](size_t i, size_t lanes) NX_LAMBDA {
+    const Vec16f s = score(i, lanes);
+    store_up_to(y + i, lanes, s);
+    top = max16(top, lanes == 16 ? s : load_first(y + i, lanes, lowest));
+  });
+  const Vec16f shift = splat(max_lanes(top));
+  const float sum = sum_of(n, [&](size_t i, size_t lanes) NX_LAMBDA {
+    const Vec16f e = exp16(load_up_to(y + i, lanes, lowest) - shift);
+    store_up_to(y + i, lanes, e);
+    return keep_first(e, lanes);
+  });
+  const Vec16f factor_out = splat(1.0F / sum);
+  for_vectors(n, [&](size_t i, size_t lanes)
+                     NX_LAMBDA { store_up_to(y + i, lanes, load_up_to(y + i, lanes, 0.0F) * factor_out); });
+}
+
+// y = (x − shift) · factor · gamma + beta
+NX_INLINE void scale_row(const Norm& g, const float* x, float shift, float factor, float* y) {
+  const Vec16f s = splat(shift), f = splat(factor);
+  for_vectors(g.cols, [&](size_t i, size_t lanes) NX_LAMBDA {
+    Vec16f v = (load_up_to(x + i, lanes, 0.0F) - s) * f;
+    const bool gamma = g.gamma != nullptr, beta = g.beta != nullptr;
+    if (gamma && beta) {
+      v = mul_add(v, load_up_to(g.gamma + i, lanes, 0.0F), load_up_to(g.beta + i, lanes, 0.0F));
+    } else if (gamma) {
+      v = v * load_up_to(g.gamma + i, lanes, 0.0F);
+    } else if (beta) {
+      v = v + load_up_to(g.beta + i, lanes, 0.0F);
+    }
+    store_up_to(y + i, lanes, v);
+  });
+}
+NX_INLINE void layer_norm_row(const Norm& g, const float* x, float* y) {
+  const float count = static_cast<float>(g.cols);
+  const float mean = sum_row(g.cols, x) / count;
+  const Vec16f m = splat(mean);
+  const float squares = sum_of(g.cols, [&](size_t i, size_t lanes) NX_LAMBDA {
+    const Vec16f d = load_up_to(x + i, lanes, mean) - m;
+    return d * d;
+  });
+  scale_row(g, x, mean, 1.0F / sqrt1(squares / count + g.epsilon), y);
+}
+NX_INLINE void rms_norm_row(const Norm& g, const float* x, float* y) {
+  const float mean = dot_row(g.cols, x, x) / static_cast<float>(g.cols);
+  scale_row(g, x, 0.0F, 1.0F / sqrt1(mean + g.epsilon), y);
+}
+NX_INLINE void l2_normalize_row(const Norm& g, const float* x, float* y) {
+  const float length = sqrt1(dot_row(g.cols, x, x));
+  const Vec16f divisor = splat(length > g.epsilon || length != length ? length : g.epsilon);
+  for_vectors(g.cols, [&](size_t i, size_t lanes)
+                          NX_LAMBDA { store_up_to(y + i, lanes, load_up_to(x + i, lanes, 0.0F) / divisor); });
+}
