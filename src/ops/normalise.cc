@@ -77,6 +77,7 @@ class NormaliseRewriter final : public Rewriter {
     }
     if (node.def->normalise == nullptr) {
       graph_.nodes.push_back(std::move(node));
+      infer(graph_.nodes.back());
       return {};
     }
     if (depth >= kMaxRewriteDepth) return failed({ErrorCode::kUnsupported, "its rewriting does not end"});
@@ -95,6 +96,14 @@ class NormaliseRewriter final : public Rewriter {
       NX_TRY_VOID(add(std::move(next), depth + 1));
     }
     return {};
+  }
+
+  // Ranks and types help the rows that come later (Softmax before opset 13, FusedMatMul). What is invalid is reported by
+  // whoever needs it: inferring is not this function's task.
+  void infer(const Node& node) {
+    if (node.def->infer == nullptr) return;
+    InferContext context(graph_, node);
+    static_cast<void>(node.def->infer(context));
   }
 
   static Result<void> check_counts(const Node& node) {
