@@ -98,8 +98,8 @@ class NormaliseRewriter final : public Rewriter {
     return {};
   }
 
-  // Ranks and types help the rows that come later (Softmax before opset 13, FusedMatMul). What is invalid is reported by
-  // whoever needs it: inferring is not this function's task.
+  // Ranks and types help the rows that come later (Softmax before opset 13, FusedMatMul). What is invalid is reported
+  // by whoever needs it: inferring is not this function's task.
   void infer(const Node& node) {
     if (node.def->infer == nullptr) return;
     InferContext context(graph_, node);
