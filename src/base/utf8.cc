@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstring>
+
 namespace narthex {
 namespace {
 
@@ -60,6 +62,13 @@ void append_utf8(std::string& out, char32_t c) {
 std::size_t find_invalid_utf8(std::string_view text) {
   std::size_t bad = 0;
   for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t block = 0;  // eight ASCII bytes at once: long texts are mostly that
+    while (at + sizeof block <= text.size()) {
+      std::memcpy(&block, text.data() + at, sizeof block);
+      if ((block & 0x8080808080808080u) != 0) break;
+      at += sizeof block;
+    }
+    if (at == text.size()) break;
     const std::size_t length = sequence_length(text, at, bad);
     if (length == 0) return at;
     at += length;

@@ -68,7 +68,9 @@ class TokenizerOracle : public testing::Test {
 
 TEST_F(TokenizerOracle, EveryPipelineOnNastyStrings) {
   if (no_python()) return;
-  expect_parity(answers("pipelines", "", "500"), 50'000);
+  // 56 pipelines: a few hundred strings for each make as many cases as one real tokenizer gets.
+  const std::size_t n = std::max<std::size_t>(std::stoul(count()) / 40, 100);
+  expect_parity(answers("pipelines", "", std::to_string(n)), 100 * n);
 }
 
 TEST_F(TokenizerOracle, EveryCodePoint) {
