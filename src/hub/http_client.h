@@ -32,7 +32,7 @@ struct HttpRequest {
 
 struct HttpResponse {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::pair<std::string, std::string>> headers = {};  // names in lower case
 
   std::string header(std::string_view lower_case_name) const;  // empty when absent
 };

@@ -28,9 +28,9 @@ struct HubRequest {
   std::string repository;
   std::string revision;
   std::string file;
-  std::string sha256;       // pinned content, or empty
+  std::string sha256 = {};  // pinned content, or empty
   std::uint64_t bytes = 0;  // pinned size, or 0
-  std::string shown;        // the name in progress reports
+  std::string shown = {};   // the name in progress reports
 };
 
 struct HubFile {
