@@ -47,11 +47,17 @@ struct ProgramSummary {
 
 class Program {
  public:
-  virtual ~Program() = default;
+  ~Program();
   // After the passes. Names, types and symbolic shapes of inputs and outputs are those of the file.
-  virtual const Graph& graph() const = 0;
-  virtual const ProgramSummary& summary() const = 0;
-  virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) const = 0;
+  const Graph& graph() const;
+  const ProgramSummary& summary() const;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) const;
+
+ private:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  friend Result<std::shared_ptr<const Program>> compile(Graph graph, const CompileOptions& options);
+  std::unique_ptr<Impl> impl_;
 };
 
 Result<std::shared_ptr<const Program>> compile(Graph graph, const CompileOptions& options = {});
