@@ -32,12 +32,6 @@ NX_INLINE void store_up_to(float* p, size_t lanes, Vec16f v) {
     store_first(p, lanes, v);
   }
 }
-NX_INLINE Vec16f keep_first(Vec16f v, size_t lanes) {  // lanes beyond become 0
-  if (lanes == 16) return v;
-  float all[16];
-  store(all, v);
-  return load_first(all, lanes, 0.0F);
-}
 template <class F>
 NX_INLINE void for_vectors(size_t n, F f) {
   size_t i = 0;
@@ -48,25 +42,29 @@ NX_INLINE void for_vectors(size_t n, F f) {
 NX_INLINE float sum_row(size_t n, const float* x) {
   return sum_of(n, [&](size_t i, size_t lanes) NX_LAMBDA { return load_up_to(x + i, lanes, 0.0F); });
 }
-NX_INLINE float max_row(size_t n, const float* x) {
-  Vec16f top = splat(-__builtin_inff());
-  for_vectors(
-      n, [&](size_t i, size_t lanes) NX_LAMBDA { top = max_or_nan(top, load_up_to(x + i, lanes, -__builtin_inff())); });
+// The largest value of Sign · x times Sign, or a NaN if there is one: Sign −1 gives the least. NaNs are gathered apart,
+// to keep their test off the chain of maxima.
+template <int Sign>
+NX_INLINE float extreme_of_row(size_t n, const float* x) {
+  const float lowest = -__builtin_inff();
+  Vec16f top = splat(lowest), nan = splat(0.0F);
+  for_vectors(n, [&](size_t i, size_t lanes) NX_LAMBDA {
+    Vec16f v = load_up_to(x + i, lanes, Sign > 0 ? lowest : -lowest);
+    if constexpr (Sign < 0) v = neg16(v);
+    top = max16(v, top);
+    nan = select(is_nan(v), v, nan);
+  });
   float all[16];
-  store(all, top);
-  for (float lane : all)
+  store(all, nan);
+  for (const float lane : all)
     if (lane != lane) return lane;
-  return max_lanes(top);
+  return Sign > 0 ? max_lanes(top) : -max_lanes(top);
+}
+NX_INLINE float max_row(size_t n, const float* x) {
+  return extreme_of_row<1>(n, x);
 }
 NX_INLINE float min_row(size_t n, const float* x) {
-  Vec16f top = splat(-__builtin_inff());  // of −x: the sign of a zero may differ from x's, which no caller sees
-  for_vectors(n, [&](size_t i, size_t lanes)
-                     NX_LAMBDA { top = max_or_nan(top, neg16(load_up_to(x + i, lanes, __builtin_inff()))); });
-  float all[16];
-  store(all, top);
-  for (float lane : all)
-    if (lane != lane) return lane;
-  return -max_lanes(top);
+  return extreme_of_row<-1>(n, x);
 }
 template <class F>
 NX_INLINE void reduce_rows(const RowReduce& g, F f) {
@@ -101,13 +99,13 @@ NX_INLINE void softmax_row(size_t n, const float* x, float scale, const float* m
   for_vectors(n, [&](size_t i, size_t lanes) NX_LAMBDA {
     const Vec16f s = score(i, lanes);
     store_up_to(y + i, lanes, s);
-    top = max16(top, lanes == 16 ? s : load_first(y + i, lanes, lowest));
+    top = max16(top, lanes == 16 ? s : keep_first(s, lanes, lowest));
   });
   const Vec16f shift = splat(max_lanes(top));
   const float sum = sum_of(n, [&](size_t i, size_t lanes) NX_LAMBDA {
     const Vec16f e = exp16(load_up_to(y + i, lanes, lowest) - shift);
     store_up_to(y + i, lanes, e);
-    return keep_first(e, lanes);
+    return lanes == 16 ? e : keep_first(e, lanes, 0.0F);
   });
   const Vec16f factor_out = splat(1.0F / sum);
   for_vectors(n, [&](size_t i, size_t lanes)

@@ -28,6 +28,11 @@ NX_INLINE Vec16f load_first(const float* p, size_t n, float fill) {
   return {_mm256_blendv_ps(f, _mm256_maskload_ps(p, m.lo), _mm256_castsi256_ps(m.lo)),
           n > 8 ? _mm256_blendv_ps(f, _mm256_maskload_ps(p + 8, m.hi), _mm256_castsi256_ps(m.hi)) : f};
 }
+NX_INLINE Vec16f keep_first(Vec16f a, size_t n, float fill) {
+  const Vec16i m = first_lanes(n);
+  const __m256 f = _mm256_set1_ps(fill);
+  return {_mm256_blendv_ps(f, a.lo, _mm256_castsi256_ps(m.lo)), _mm256_blendv_ps(f, a.hi, _mm256_castsi256_ps(m.hi))};
+}
 NX_INLINE void store(float* p, Vec16f a) {
   _mm256_storeu_ps(p, a.lo);
   _mm256_storeu_ps(p + 8, a.hi);

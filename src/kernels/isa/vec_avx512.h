@@ -22,6 +22,9 @@ NX_INLINE Vec16f load(const float* p) {
 NX_INLINE Vec16f load_first(const float* p, size_t n, float fill) {
   return {_mm512_mask_loadu_ps(_mm512_set1_ps(fill), first_lanes(n), p)};
 }
+NX_INLINE Vec16f keep_first(Vec16f a, size_t n, float fill) {
+  return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), first_lanes(n), a.v)};
+}
 NX_INLINE void store(float* p, Vec16f a) {
   _mm512_storeu_ps(p, a.v);
 }

@@ -2,6 +2,7 @@
 // anonymous namespace of isa/scalar.cc.
 //
 //   load_first, store_first   the first n lanes, n <= 16; the other lanes read as `fill` and are not written
+//   keep_first                a with every lane from n on replaced by `fill`
 //   min16(a, b)               a < b ? a : b, so a NaN or a tie gives b; max16 likewise with >
 //   round16, to_int           to the nearest integer, ties to even
 //   sum_lanes, max_lanes      lane i with i + 8, then i + 4, i + 2, i + 1
@@ -34,6 +35,10 @@ NX_INLINE Vec16f load(const float* p) {
 NX_INLINE Vec16f load_first(const float* p, size_t n, float fill) {
   Vec16f r;
   NX_LANES(static_cast<size_t>(i) < n ? p[i] : fill);
+}
+NX_INLINE Vec16f keep_first(const Vec16f& a, size_t n, float fill) {
+  Vec16f r;
+  NX_LANES(static_cast<size_t>(i) < n ? a.v[i] : fill);
 }
 NX_INLINE void store(float* p, const Vec16f& a) {
   for (int i = 0; i < 16; i++) p[i] = a.v[i];
