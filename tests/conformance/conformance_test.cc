@@ -1,0 +1,261 @@
+// Runs the ONNX backend node tests through reader, builder, normaliser and reference evaluator.
+//
+// The tests come from the folder NARTHEX_NODE_TESTS, which dump_node_tests.py writes; with NARTHEX_PYTHON (a python3
+// that has the `onnx` wheel) this program writes them itself. unsupported.txt lists which tests do not pass and why; it
+// is kept true both ways: a listed test that passes is a failure as much as one that fails and is not listed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/float8.h"
+#include "base/home.h"
+#include "graph/build.h"
+#include "onnx/read.h"
+#include "ops/evaluate.h"
+#include "ops/normalise.h"
+
+namespace narthex {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What issue 3 asks for at least.
+constexpr std::size_t kMinPassed = 1080;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
+
+struct Case {
+  std::string name;
+  double rtol = 0;
+  double atol = 0;
+};
+
+struct Unsupported {
+  std::string pattern;  // a name, or the beginning of names when it ends in '*'
+  std::string reason;
+  std::size_t used = 0;
+};
+
+bool matches(const Unsupported& entry, const std::string& name) {
+  if (!entry.pattern.ends_with('*')) return name == entry.pattern;
+  return name.starts_with(entry.pattern.substr(0, entry.pattern.size() - 1));
+}
+
+// "PATTERN  reason" a line; '#' begins a comment.
+std::vector<Unsupported> read_unsupported(const fs::path& path) {
+  std::vector<Unsupported> entries;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream fields(line);
+    Unsupported entry;
+    fields >> entry.pattern;
+    std::getline(fields >> std::ws, entry.reason);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<Case> read_index(const fs::path& folder) {
+  std::vector<Case> cases;
+  std::ifstream in(folder / "tests.txt");
+  for (Case c; in >> c.name >> c.rtol >> c.atol;) cases.push_back(c);
+  return cases;
+}
+
+std::string length_delimited(int field, std::string_view bytes) {
+  std::string out(1, static_cast<char>(field << 3 | 2));
+  std::size_t n = bytes.size();
+  for (; n >= 0x80; n >>= 7) out += static_cast<char>(n | 0x80);
+  out += static_cast<char>(n);
+  return out.append(bytes);
+}
+
+// A TensorProto file. It is read as the only initializer of a model, because models are what the reader reads.
+Result<Tensor> read_tensor(const fs::path& path) {
+  NX_TRY(const std::string bytes, read_file(path, kMaxFileBytes));
+  if (bytes.empty()) return fail(ErrorCode::kUnsupported, "its data is no tensor");
+  constexpr std::string_view kIrVersion("\x08\x0a", 2);
+  constexpr int kGraphField = 7;
+  constexpr int kInitializerField = 5;
+  const std::string model =
+      std::string(kIrVersion) + length_delimited(kGraphField, length_delimited(kInitializerField, bytes));
+  NX_TRY(const auto decoded, onnx::read_model(std::as_bytes(std::span(model)), path.string()));
+  if (decoded->graph.initializers.size() != 1) return fail(ErrorCode::kBadInput, "{} holds no tensor", path.string());
+  // The bytes die here: from_onnx copies what has no owner.
+  return Tensor::from_onnx(decoded->graph.initializers[0]);
+}
+
+Result<std::vector<Tensor>> read_tensors(const fs::path& folder, const char* kind) {
+  std::vector<Tensor> tensors;
+  for (std::size_t k = 0;; ++k) {
+    const fs::path path = folder / fmt::format("{}_{}.pb", kind, k);
+    if (!fs::exists(path)) return tensors;
+    NX_TRY(Tensor tensor, read_tensor(path));
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+const SmallFloat* small_float_format(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat8E4M3FN:
+      return &kFloat8E4M3FN;
+    case DType::kFloat8E4M3FNUZ:
+      return &kFloat8E4M3FNUZ;
+    case DType::kFloat8E5M2:
+      return &kFloat8E5M2;
+    case DType::kFloat8E5M2FNUZ:
+      return &kFloat8E5M2FNUZ;
+    case DType::kFloat4E2M1:
+      return &kFloat4E2M1;
+    default:
+      return nullptr;
+  }
+}
+
+// The value of a floating element; nullopt for other types, which are compared by their bytes.
+std::optional<double> floating(const Tensor& t, std::size_t i) {
+  switch (t.dtype()) {
+    case DType::kFloat32:
+      return static_cast<double>(t.as<float>()[i]);
+    case DType::kFloat64:
+      return t.as<double>()[i];
+    case DType::kFloat16:
+      return static_cast<double>(static_cast<float>(t.as<Half>()[i]));
+    case DType::kBFloat16:
+      return static_cast<double>(static_cast<float>(t.as<BFloat16>()[i]));
+    case DType::kFloat8E8M0:
+      return static_cast<double>(e8m0_value(static_cast<std::uint8_t>(t.data()[i])));
+    default:
+      break;
+  }
+  const SmallFloat* format = small_float_format(t.dtype());
+  if (format == nullptr) return std::nullopt;
+  return static_cast<double>(small_float_value(static_cast<std::uint8_t>(t.data()[i]), *format));
+}
+
+// As numpy.testing.assert_allclose: NaN equals NaN, infinities equal themselves.
+bool close(double got, double want, double rtol, double atol) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got)) return want == got;
+  return std::fabs(got - want) <= atol + rtol * std::fabs(want);
+}
+
+Result<void> compare(const Tensor& got, const Tensor& want, const Case& c) {
+  if (got.dtype() != want.dtype()) {
+    return fail(ErrorCode::kBadModel, "gives {}, expected {}", dtype_name(got.dtype()), dtype_name(want.dtype()));
+  }
+  if (got.dims() != want.dims()) {
+    return fail(ErrorCode::kBadModel, "has shape {}, expected {}", dims_string(got.dims()), dims_string(want.dims()));
+  }
+  if (got.dtype() == DType::kString) {
+    if (got.strings() == want.strings()) return {};
+    return fail(ErrorCode::kBadModel, "strings differ");
+  }
+  // The wheel's own runner allows two units in the last place of a bfloat16.
+  const double rtol = got.dtype() == DType::kBFloat16 ? std::max(c.rtol, std::ldexp(1.0, -6)) : c.rtol;
+  const std::size_t size = dtype_size(got.dtype());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(got.count()); ++i) {
+    if (const auto value = floating(got, i)) {
+      const double expected = *floating(want, i);
+      if (close(*value, expected, rtol, c.atol)) continue;
+      return fail(ErrorCode::kBadModel, "element {} is {}, expected {}", i, *value, expected);
+    }
+    if (std::memcmp(got.data() + i * size, want.data() + i * size, size) != 0) {
+      return fail(ErrorCode::kBadModel, "element {} differs", i);
+    }
+  }
+  return {};
+}
+
+Result<void> run(const fs::path& folder, const Case& c) {
+  NX_TRY(const auto model, onnx::read_model(folder / c.name / "model.onnx"));
+  NX_TRY(Graph graph, build_graph(*model));
+  NX_TRY_VOID(normalise(graph));
+  const fs::path data = folder / c.name / "test_data_set_0";
+  NX_TRY(std::vector<Tensor> inputs, read_tensors(data, "input"));
+  NX_TRY(const std::vector<Tensor> expected, read_tensors(data, "output"));
+  NX_TRY(const std::vector<Tensor> outputs, evaluate(graph, std::move(inputs)));
+  if (outputs.size() != expected.size()) {
+    return fail(ErrorCode::kBadModel, "gives {} outputs, expected {}", outputs.size(), expected.size());
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (auto same = compare(outputs[i], expected[i], c); !same) {
+      return fail(ErrorCode::kBadModel, "output {} {}", i, same.error().message);
+    }
+  }
+  return {};
+}
+
+// A folder that is gone when the program ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("narthex-node-tests-{}", ::getpid())) {
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+int dump(const std::string& python, const fs::path& folder) {
+  const std::string command = fmt::format("'{}' '{}/tests/conformance/dump_node_tests.py' '{}' 2>/dev/null", python,
+                                          NARTHEX_SOURCE_DIR, folder.string());
+  return std::system(command.c_str());
+}
+
+TEST(Conformance, NodeTestsPassOrAreListedAsUnsupported) {
+  std::optional<TemporaryFolder> temporary;
+  fs::path folder = environment("NARTHEX_NODE_TESTS");
+  if (folder.empty()) {
+    const std::string python = environment("NARTHEX_PYTHON");
+    if (python.empty()) {
+      std::fprintf(stderr,
+                   "SKIPPED (loud): the ONNX node tests did not run. Set NARTHEX_PYTHON to a python3 that has the onnx "
+                   "wheel, or NARTHEX_NODE_TESTS to a folder written by tests/conformance/dump_node_tests.py\n");
+      return;
+    }
+    temporary.emplace();
+    folder = temporary->path();
+    ASSERT_EQ(dump(python, folder), 0) << python << " dump_node_tests.py failed: does it have the onnx wheel?";
+  }
+  const std::vector<Case> cases = read_index(folder);
+  ASSERT_FALSE(cases.empty()) << folder << " has no tests.txt";
+  std::vector<Unsupported> unsupported =
+      read_unsupported(fs::path(NARTHEX_SOURCE_DIR) / "tests/conformance/unsupported.txt");
+  std::size_t passed = 0;
+  for (const Case& c : cases) {
+    const Result<void> result = run(folder, c);
+    passed += result ? 1 : 0;
+    const auto listed = std::ranges::find_if(unsupported, [&](const Unsupported& u) { return matches(u, c.name); });
+    if (listed != unsupported.end()) ++listed->used;
+    if (result && listed != unsupported.end()) {
+      ADD_FAILURE() << c.name << " passes, but unsupported.txt lists it: " << listed->pattern;
+    } else if (!result && listed == unsupported.end()) {
+      ADD_FAILURE() << c.name << ": " << result.error().message;
+    }
+  }
+  for (const Unsupported& entry : unsupported) {
+    EXPECT_GT(entry.used, 0U) << "unsupported.txt: no test matches '" << entry.pattern << "'";
+    EXPECT_FALSE(entry.reason.empty()) << "unsupported.txt: '" << entry.pattern << "' has no reason";
+  }
+  std::printf("%zu passed of %zu\n", passed, cases.size());
+  EXPECT_GE(passed, kMinPassed);
+}
+
+}  // namespace
+}  // namespace narthex
