@@ -27,20 +27,21 @@ std::int64_t source_of(const std::string& mode, std::int64_t i, std::int64_t kep
   return at < kept ? at : 2 * (kept - 1) - at;
 }
 
-// For every position of a padded dimension the source index, or kOutside.
-Result<std::vector<std::int64_t>> source_map(const std::string& mode, std::int64_t size, Amount amount) {
-  const std::int64_t cropped = std::min<std::int64_t>(amount.before, 0);
-  const std::int64_t kept = std::max<std::int64_t>(size + cropped + std::min<std::int64_t>(amount.after, 0), 0);
-  const std::int64_t count = size + amount.before + amount.after;
-  if (kept == 0 && count > 0 && mode != "constant") {
+// One dimension of the source, and where it lies in the padded one.
+struct PaddedDim {
+  std::int64_t cropped;  // elements left away in front
+  std::int64_t kept;
+  std::int64_t before;  // padding in front
+  std::int64_t stride;
+};
+
+Result<PaddedDim> padded_dim(const std::string& mode, std::int64_t size, Amount amount, std::int64_t stride) {
+  const std::int64_t cropped = std::max<std::int64_t>(-amount.before, 0);
+  const std::int64_t kept = std::max<std::int64_t>(size - cropped + std::min<std::int64_t>(amount.after, 0), 0);
+  if (kept == 0 && mode != "constant") {
     return fail(ErrorCode::kBadModel, "a dimension of {} elements has none left for mode '{}'", size, mode);
   }
-  std::vector<std::int64_t> map(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t source = source_of(mode, i - std::max<std::int64_t>(amount.before, 0), kept);
-    map[static_cast<std::size_t>(i)] = source == kOutside ? kOutside : source - cropped;
-  }
-  return map;
+  return PaddedDim{cropped, kept, std::max<std::int64_t>(amount.before, 0), stride};
 }
 
 Result<std::vector<Amount>> amounts_of(const EvalContext& c) {
@@ -103,20 +104,22 @@ Result<void> eval_pad(const Node& node, EvalContext& c) {
   NX_TRY(Tensor * out, c.allocate(0, x.dtype(), std::move(dims)));
   NX_TRY_VOID(fill(c, *out));
   if (out->count() == 0) return {};
-  std::vector<std::vector<std::int64_t>> maps;
+  // Strides of a tensor without elements may overflow, and there is nothing to read: all of it is padding.
+  const std::vector<std::int64_t> strides =
+      x.count() > 0 ? contiguous_strides(x.dims()) : std::vector<std::int64_t>(amounts.size(), 0);
+  std::vector<PaddedDim> padded;
   for (std::size_t d = 0; d < amounts.size(); ++d) {
-    NX_TRY(std::vector<std::int64_t> map, source_map(mode, x.dims()[d], amounts[d]));
-    maps.push_back(std::move(map));
+    NX_TRY(const PaddedDim dim, padded_dim(mode, x.dims()[d], amounts[d], strides[d]));
+    padded.push_back(dim);
   }
-  if (x.count() == 0) return {};  // all of it is padding
-  const std::vector<std::int64_t> strides = contiguous_strides(x.dims());
+  if (x.count() == 0) return {};
   const Copier copy(x, *out);
   StridedWalk<1> walk(out->dims(), {std::vector<std::int64_t>(strides.size(), 0)});
   for (std::int64_t i = 0; i < out->count(); ++i, walk.next()) {
     std::int64_t from = 0;
-    for (std::size_t d = 0; d < maps.size() && from != kOutside; ++d) {
-      const std::int64_t source = maps[d][static_cast<std::size_t>(walk.position()[d])];
-      from = source == kOutside ? kOutside : from + source * strides[d];
+    for (std::size_t d = 0; d < padded.size() && from != kOutside; ++d) {
+      const std::int64_t source = source_of(mode, walk.position()[d] - padded[d].before, padded[d].kept);
+      from = source == kOutside ? kOutside : from + (source + padded[d].cropped) * padded[d].stride;
     }
     if (from != kOutside) copy(i, from);
   }

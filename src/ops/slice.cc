@@ -31,7 +31,7 @@ Bounds slice_bounds(std::int64_t size, std::int64_t start, std::int64_t end, std
   } else {
     out.start = clamp(start, 0, size - 1);
     const std::int64_t last = clamp(end, -1, size - 1);
-    // −(step + 1) + 1 rather than −step, which overflows for the smallest step; the distance is at most `size`.
+    // A step beyond the dimension is taken once; the smallest one could not be negated.
     if (last < out.start) out.count = step < -size ? 1 : (out.start - last - 1) / -step + 1;
   }
   return out;
