@@ -1,8 +1,6 @@
 // Iteration over fields and the small messages: repeated integers, key-value entries, types.
 #include "onnx/decode.h"
 
-#include <algorithm>
-
 namespace narthex::onnx {
 
 bool Fields::next() {

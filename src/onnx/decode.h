@@ -5,6 +5,7 @@
 // byte. Structs are filled in place inside the Model, so that the trail may point to their names.
 #pragma once
 
+#include <algorithm>
 #include <protozero/pbf_reader.hpp>
 
 #include "onnx/external_data.h"
@@ -71,7 +72,8 @@ struct DecodeState {
   void enter(Place place) { trail.push_back(place); }
   void leave() { trail.pop_back(); }  // not by destructor: after an exception the trail must still be there
   void descend() {
-    if (++depth > limits.max_depth || depth > kMaxDepth) {
+    ++depth;
+    if (depth > std::min(limits.max_depth, kMaxDepth)) {
       refuse(ErrorCode::kLimit, "nests deeper than {} levels", std::min(limits.max_depth, kMaxDepth));
     }
   }

@@ -101,7 +101,7 @@ Result<std::shared_ptr<const Model>> read_bytes(std::string_view bytes, std::str
     return fail(ErrorCode::kLimit, "{}: has {} bytes; at most {} are read", source, bytes.size(),
                 limits.max_file_bytes);
   }
-  const auto model = std::make_shared<Model>();
+  auto model = std::make_shared<Model>();
   DecodeState state{.file = bytes,
                     .owner = std::move(owner),
                     .limits = limits,
