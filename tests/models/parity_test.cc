@@ -1,0 +1,126 @@
+// Vectors against ONNX Runtime on 320 varied texts, for every model that packages carry, and the promise that a text's
+// vector does not depend on its batch. Needs NARTHEX_TEST_MODELS (the folder that `narthex pull` fills) and, for the
+// comparison, NARTHEX_PYTHON with onnxruntime and tokenizers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "models/catalog.h"
+#include "models/load.h"
+#include "models/test_tools.h"
+
+namespace narthex {
+namespace {
+
+struct Case {
+  const char* model;
+  double min_cosine;
+  double max_difference;  // of one element
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.model;
+}
+
+class Parity : public ::testing::TestWithParam<Case> {
+ protected:
+  // The embedder under test, or nothing (said loudly) when the model is not here.
+  std::unique_ptr<OnnxEmbedder> load() {
+    const auto models = environment_value("NARTHEX_TEST_MODELS");
+    if (!models) {
+      skip_loudly(std::string("vectors of ") + GetParam().model, "NARTHEX_TEST_MODELS");
+      return nullptr;
+    }
+    ::setenv("NARTHEX_HOME", std::filesystem::path(*models).parent_path().c_str(), 1);
+    LoadOptions options;
+    options.model = GetParam().model;
+    auto embedder = load_onnx_embedder(options);
+    EXPECT_TRUE(embedder) << embedder.error().message;
+    return embedder ? *std::move(embedder) : nullptr;
+  }
+  std::vector<std::string> texts(const std::string& python) {
+    const std::string file = ::testing::TempDir() + "/parity_texts.jsonl";
+    EXPECT_TRUE(run_oracle(python, "texts " + file));
+    std::vector<std::string> result;
+    for (const json::object& row : read_rows(file)) result.emplace_back(row.at("text").as_string());
+    return result;
+  }
+};
+
+std::vector<float> floats(const std::string& path) {
+  const auto bytes = read_file(path, std::uint64_t{1} << 30);
+  std::vector<float> values(bytes ? bytes->size() / sizeof(float) : 0);
+  if (bytes) std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+  return values;
+}
+
+std::string oracle_pooling(const OnnxEmbedder& embedder) {
+  return embedder.output().pooling.kind == Pooling::Kind::kInGraph ? embedder.output().name
+                                                                   : embedder.output().pooling.to_string();
+}
+
+TEST_P(Parity, EqualsOnnxRuntime) {
+  const auto python = environment_value("NARTHEX_PYTHON");
+  if (!python) return skip_loudly("comparison with ONNX Runtime", "NARTHEX_PYTHON");
+  const auto embedder = load();
+  if (embedder == nullptr) return;
+  const std::vector<std::string> inputs = texts(*python);
+  ASSERT_GE(inputs.size(), 300u);
+  const std::string out = ::testing::TempDir() + "/parity_" + GetParam().model + ".f32";
+  ASSERT_TRUE(run_oracle(
+      *python, fmt::format("embeddings {} {} {} {} {}/parity_texts.jsonl {}", embedder->card().onnx_file.string(),
+                           embedder->card().tokenizer_file.string(), oracle_pooling(*embedder),
+                           embedder->info().max_length, ::testing::TempDir(), out)));
+  const std::vector<float> expected = floats(out);
+  const std::size_t dim = embedder->info().dim;
+  ASSERT_EQ(expected.size(), inputs.size() * dim);
+  const std::vector<std::string_view> views(inputs.begin(), inputs.end());
+  const auto embeddings = embedder->embed(views, {});
+  ASSERT_TRUE(embeddings) << embeddings.error().message;
+  double worst_cosine = 1;
+  double worst_difference = 0;
+  for (std::size_t t = 0; t < inputs.size(); ++t) {
+    double dot = 0;
+    for (std::size_t i = 0; i < dim; ++i) {
+      const double a = (*embeddings)[t].values[i];
+      const double b = expected[t * dim + i];
+      dot += a * b;
+      worst_difference = std::max(worst_difference, std::abs(a - b));
+    }
+    EXPECT_GE(dot, GetParam().min_cosine) << "text " << t << ": " << inputs[t].substr(0, 80);
+    worst_cosine = std::min(worst_cosine, dot);
+  }
+  std::printf("%s: worst cosine %.8f, worst element difference %.2e over %zu texts\n", GetParam().model, worst_cosine,
+              worst_difference, inputs.size());
+  EXPECT_LE(worst_difference, GetParam().max_difference);
+}
+
+TEST_P(Parity, SameBytesAloneAndInAnyBatch) {
+  const auto embedder = load();
+  if (embedder == nullptr) return;
+  const std::vector<std::string_view> batch = {
+      "a short text", "the same number",  "", "another text of quite another length, with more words in it",
+      "a short text", "reset my password"};
+  const auto together = embedder->embed(batch, {});
+  ASSERT_TRUE(together) << together.error().message;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto alone = embedder->embed(std::span(batch).subspan(i, 1), {});
+    ASSERT_TRUE(alone);
+    EXPECT_EQ(0, std::memcmp(alone->front().values.data(), (*together)[i].values.data(),
+                             sizeof(float) * embedder->info().dim))
+        << i;
+  }
+}
+
+// bge-small-q runs the file's own int8 arithmetic: one rounding that falls the other way moves the result by a step of
+// the quantiser, so elements differ more than in fp32 while the direction stays.
+INSTANTIATE_TEST_SUITE_P(Models, Parity,
+                         ::testing::Values(Case{"bge-small-en-v1.5", 0.999999, 2e-5},
+                                           Case{"all-MiniLM-L6-v2", 0.999999, 2e-5},
+                                           Case{"paraphrase-MiniLM-L3-v2", 0.999999, 2e-5},
+                                           Case{"all-MiniLM-L6-v2-int8", 0.999999, 2e-5},
+                                           Case{"bge-small-en-v1.5-q", 0.99999, 2e-3}));
+
+}  // namespace
+}  // namespace narthex
