@@ -30,7 +30,7 @@ namespace narthex {
 struct SourceFile {
   std::string from;         // path in the repository, or member of the archive
   std::string name;         // path in the model's directory
-  std::string sha256;       // empty where it is not known
+  std::string sha256 = {};  // empty where it is not known
   std::uint64_t bytes = 0;  // 0 where it is not known
   bool optional = false;    // a source that lacks it is fine
 };

@@ -18,9 +18,9 @@
 namespace narthex {
 
 struct ProgramOptions {
-  std::filesystem::path directory;  // where it runs; empty: here
+  std::filesystem::path directory = {};  // where it runs; empty: here
   std::chrono::milliseconds timeout{600'000};
-  std::function<bool()> cancelled;
+  std::function<bool()> cancelled = {};
 };
 
 struct ProgramResult {
