@@ -72,6 +72,8 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
       z = y;
     } else if (x.is_constant() || y.is_constant()) {
       z = x.is_constant() ? x : y;  // a constant over 1 decides, whatever the other is
+    } else if (Dim::always_at_least(x, Dim(1)) == true && Dim::always_at_least(y, Dim(1)) == true) {
+      z = Dim::max(x, y);  // in a valid run they are equal, or one of them is 1
     } else {
       z = Dim::unknown();
     }
