@@ -1,26 +1,21 @@
 // Runs the ONNX backend node tests through reader, builder, normaliser and reference evaluator.
 //
-// The tests come from the folder NARTHEX_NODE_TESTS, which dump_node_tests.py writes; with NARTHEX_PYTHON (a python3
-// that has the `onnx` wheel) this program writes them itself. unsupported.txt lists which tests do not pass and why; it
-// is kept true both ways: a listed test that passes is a failure as much as one that fails and is not listed, and so is
-// a line that no test needs.
+// node_tests.h says where the tests come from. unsupported.txt lists which do not pass and why; it is kept true both
+// ways: a listed test that passes is a failure as much as one that fails and is not listed, and so is a line that no
+// test needs.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
 
-#include "base/file.h"
 #include "base/float8.h"
-#include "base/home.h"
+#include "conformance/node_tests.h"
 #include "graph/build.h"
 #include "onnx/read.h"
 #include "ops/evaluate.h"
@@ -29,18 +24,8 @@
 namespace narthex {
 namespace {
 
-namespace fs = std::filesystem;
-
 // What issue 3 asks for at least.
 constexpr std::size_t kMinPassed = 1080;
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
-
-struct Case {
-  std::string name;
-  double rtol = 0;
-  double atol = 0;
-};
-
 struct Unsupported {
   bool is_op = false;
   std::string pattern;  // an operator; or the name of a test, in which one '*' stands for any characters
@@ -79,46 +64,6 @@ std::vector<Unsupported> read_unsupported(const fs::path& path) {
     entries.push_back(std::move(entry));
   }
   return entries;
-}
-
-std::vector<Case> read_index(const fs::path& folder) {
-  std::vector<Case> cases;
-  std::ifstream in(folder / "tests.txt");
-  for (Case c; in >> c.name >> c.rtol >> c.atol;) cases.push_back(c);
-  return cases;
-}
-
-std::string length_delimited(int field, std::string_view bytes) {
-  std::string out(1, static_cast<char>(field << 3 | 2));
-  std::size_t n = bytes.size();
-  for (; n >= 0x80; n >>= 7) out += static_cast<char>(n | 0x80);
-  out += static_cast<char>(n);
-  return out.append(bytes);
-}
-
-// A TensorProto file. It is read as the only initializer of a model, because models are what the reader reads.
-Result<Tensor> read_tensor(const fs::path& path) {
-  NX_TRY(const std::string bytes, read_file(path, kMaxFileBytes));
-  if (bytes.empty()) return fail(ErrorCode::kUnsupported, "its data is no tensor");
-  constexpr std::string_view kIrVersion("\x08\x0a", 2);
-  constexpr int kGraphField = 7;
-  constexpr int kInitializerField = 5;
-  const std::string model =
-      std::string(kIrVersion) + length_delimited(kGraphField, length_delimited(kInitializerField, bytes));
-  NX_TRY(const auto decoded, onnx::read_model(std::as_bytes(std::span(model)), path.string()));
-  if (decoded->graph.initializers.size() != 1) return fail(ErrorCode::kBadInput, "{} holds no tensor", path.string());
-  // The bytes die here: from_onnx copies what has no owner.
-  return Tensor::from_onnx(decoded->graph.initializers[0]);
-}
-
-Result<std::vector<Tensor>> read_tensors(const fs::path& folder, const char* kind) {
-  std::vector<Tensor> tensors;
-  for (std::size_t k = 0;; ++k) {
-    const fs::path path = folder / fmt::format("{}_{}.pb", kind, k);
-    if (!fs::exists(path)) return tensors;
-    NX_TRY(Tensor tensor, read_tensor(path));
-    tensors.push_back(std::move(tensor));
-  }
 }
 
 const SmallFloat* small_float_format(DType dtype) {
@@ -214,45 +159,10 @@ Result<void> run(const fs::path& folder, const Case& c, std::set<std::string>& o
   return {};
 }
 
-// A folder that is gone when the program ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("narthex-node-tests-{}", ::getpid())) {
-    fs::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-int dump(const std::string& python, const fs::path& folder) {
-  const std::string command = fmt::format("'{}' '{}/tests/conformance/dump_node_tests.py' '{}' 2>/dev/null", python,
-                                          NARTHEX_SOURCE_DIR, folder.string());
-  return std::system(command.c_str());
-}
-
 TEST(Conformance, NodeTestsPassOrAreListedAsUnsupported) {
-  std::optional<TemporaryFolder> temporary;
-  fs::path folder = environment("NARTHEX_NODE_TESTS");
-  if (folder.empty()) {
-    const std::string python = environment("NARTHEX_PYTHON");
-    if (python.empty()) {
-      std::fprintf(stderr,
-                   "SKIPPED (loud): the ONNX node tests did not run. Set NARTHEX_PYTHON to a python3 that has the onnx "
-                   "wheel, or NARTHEX_NODE_TESTS to a folder written by tests/conformance/dump_node_tests.py\n");
-      return;
-    }
-    temporary.emplace();
-    folder = temporary->path();
-    ASSERT_EQ(dump(python, folder), 0) << python << " dump_node_tests.py failed: does it have the onnx wheel?";
-  }
-  const std::vector<Case> cases = read_index(folder);
-  ASSERT_FALSE(cases.empty()) << folder << " has no tests.txt";
+  const std::vector<Case>& cases = node_tests().cases();
+  const fs::path& folder = node_tests().folder();
+  if (cases.empty()) return;
   std::vector<Unsupported> unsupported =
       read_unsupported(fs::path(NARTHEX_SOURCE_DIR) / "tests/conformance/unsupported.txt");
   std::size_t passed = 0;
