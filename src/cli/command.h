@@ -41,5 +41,6 @@ int run_models(const std::vector<std::string>& args);
 int run_embed(const std::vector<std::string>& args);
 int run_tokenize(const std::vector<std::string>& args);
 int run_inspect(const std::vector<std::string>& args);
+int run_bench(const std::vector<std::string>& args);
 
 }  // namespace narthex::cli
