@@ -16,6 +16,14 @@ Result<std::vector<Attribute>> layer_norm_attributes(const Node& node) {
   return std::vector<Attribute>{{"axis", std::int64_t{-1}}, {"epsilon", epsilon}};
 }
 
+// Optional inputs stand between required ones, so the table cannot say which must be there.
+Result<void> require_inputs(const Expansion& e, std::initializer_list<std::size_t> required) {
+  for (const std::size_t i : required) {
+    if (!e.has(i)) return fail(ErrorCode::kBadModel, "input {} is missing", i);
+  }
+  return {};
+}
+
 // Positions 0, 1, … of the sequence, as the first rows of the table.
 ValueId first_positions(Expansion& e, ValueId input_ids, ValueId table) {
   return e.slice(table, e.ints({0}), e.dim(input_ids, 1), 0);
@@ -39,9 +47,7 @@ Result<void> expand_embed_layer_norm(const Node& node, Rewriter& rewriter) {
   enum : std::size_t { kIds, kSegments, kWords, kPositions, kSegmentTable, kGamma, kBeta, kMask, kPositionIds };
   Expansion e(node, rewriter);
   NX_TRY(const std::vector<Attribute> attributes, layer_norm_attributes(node));
-  for (const std::size_t i : {kPositions, kGamma, kBeta}) {
-    if (!e.has(i)) return fail(ErrorCode::kBadModel, "input {} is missing", static_cast<int>(i));
-  }
+  NX_TRY_VOID(require_inputs(e, {kWords, kPositions, kGamma, kBeta}));
   if (e.has(kSegments) != e.has(kSegmentTable)) {
     return fail(ErrorCode::kBadModel, "segment_ids and segment_embedding must be given together");
   }
@@ -66,14 +72,12 @@ Result<void> expand_q_embed_layer_norm(const Node& node, Rewriter& rewriter) {
                         std::size_t table) {  // scales and zero points follow the order of the tables
     return e.op("DequantizeLinear", {quantised, e.in(kScales + table), e.in(kZeros + table)});
   };
-  for (const std::size_t i : {kPositions, kGamma, kBeta}) {
-    if (!e.has(i)) return fail(ErrorCode::kBadModel, "input {} is missing", static_cast<int>(i));
-  }
+  NX_TRY_VOID(require_inputs(e, {kWords, kPositions, kGamma, kBeta, 8, 9, 11, 12, 13, 14, 16, 17}));
   const ValueId words = real(e.op("Gather", {e.in(kWords), e.in(kIds)}), 0);
   const ValueId positions = real(first_positions(e, e.in(kIds), e.in(kPositions)), 1);
   ValueId sum = e.op("Add", {words, positions});
   if (e.has(kSegments)) {
-    if (!e.has(kSegmentTable)) return fail(ErrorCode::kBadModel, "segment_ids come without a segment_embedding");
+    NX_TRY_VOID(require_inputs(e, {kSegmentTable, 10, 15}));
     sum = e.op("Add", {sum, real(e.op("Gather", {e.in(kSegmentTable), e.in(kSegments)}), 2)});
   }
   e.op("LayerNormalization", {sum, real(e.in(kGamma), 3), real(e.in(kBeta), 4)}, attributes, e.out(0));
