@@ -102,8 +102,11 @@ Result<AddedTokens> AddedTokens::from_json(const json::value* value, std::string
 Result<void> AddedTokens::index(std::string_view source, const Normalizer& normalizer) {
   // Special tokens come first, which decides between contents that become one.
   std::vector<const AddedToken*> order;
-  for (const AddedToken& token : all_) order.push_back(&token);
-  std::stable_partition(order.begin(), order.end(), [](const AddedToken* token) { return token->special; });
+  for (const bool special : {true, false}) {
+    for (const AddedToken& token : all_) {
+      if (token.special == special) order.push_back(&token);
+    }
+  }
   std::size_t n_bytes = 0;
   for (const AddedToken* token : order) {
     NormalizedText content;

@@ -54,12 +54,14 @@ std::string_view type_without_tag(const json::object& object) {
 
 struct Pending {
   char32_t c;
-  unsigned rank;
-  bool first;  // stands for an input character; the others are inserted after it
+  std::uint64_t order;  // rank of the class, then the place in the text
+  bool first;           // stands for an input character; the others are inserted after it
 };
 
 void flush_reordered(std::vector<Pending>& pending, Rewriter& out) {
-  std::stable_sort(pending.begin(), pending.end(), [](const Pending& a, const Pending& b) { return a.rank < b.rank; });
+  if (pending.size() > 1) {
+    std::sort(pending.begin(), pending.end(), [](const Pending& a, const Pending& b) { return a.order < b.order; });
+  }
   for (const Pending& p : pending) p.first ? out.replace(p.c) : out.insert(p.c);
   pending.clear();
 }
@@ -98,7 +100,7 @@ void apply_nfd(NormalizedText& text) {
         flush_reordered(pending, out);
         first ? out.replace(part) : out.insert(part);
       } else {
-        pending.push_back({part, rank, first});
+        pending.push_back({part, std::uint64_t{rank} << 32 | pending.size(), first});
       }
       first = false;
     }

@@ -38,8 +38,8 @@ Result<Vocabulary> Vocabulary::from_json(const Fields& fields, std::string_view 
     characters->append(token.data(), token.size());
   }
   vocabulary.characters_ = std::move(characters);
-  std::stable_sort(vocabulary.entries_.begin(), vocabulary.entries_.end(),
-                   [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  std::sort(vocabulary.entries_.begin(), vocabulary.entries_.end(),
+            [](const Entry& a, const Entry& b) { return std::pair(a.id, a.begin) < std::pair(b.id, b.begin); });
   vocabulary.ids_.reserve(vocabulary.entries_.size());
   for (const Entry& entry : vocabulary.entries_) vocabulary.ids_.emplace(vocabulary.text(entry), entry.id);
   return vocabulary;

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +16,10 @@
 #include "text/tokenizer.h"
 
 namespace narthex {
+
+inline void PrintTo(const Offsets& offsets, std::ostream* out) {
+  *out << "(" << offsets.begin << "," << offsets.end << ")";
+}
 
 inline json::object tiny_json(const std::vector<std::string>& tokens) {
   json::object root = parse_json(R"({"version": "1.0", "truncation": null, "padding": null,

@@ -14,10 +14,6 @@
 
 namespace narthex {
 
-void PrintTo(const Offsets& offsets, std::ostream* out) {
-  *out << "(" << offsets.begin << "," << offsets.end << ")";
-}
-
 namespace {
 
 using testing::ElementsAre;
