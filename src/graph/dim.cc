@@ -455,13 +455,21 @@ bool Dim::Expr::never_negative(const Dim& dim, int& steps) {
   if (steps-- <= 0) return false;
   if (const Range bounds = range(dim, 1); bounds.low && *bounds.low >= 0) return true;
   if (const Range bounds = range(shift_symbols(dim), 0); bounds.low && *bounds.low >= 0) return true;
-  // x − min(x, y) ≥ 0 because min(x, y) ≤ x: any argument may stand for the function where that makes the sum smaller.
   for (const Term& term : of(dim)) {
     if (term.atoms.size() != 1) continue;
     const Atom& atom = *term.atoms[0];
-    const bool usable = term.coefficient < 0 ? atom.kind == Kind::kMin : atom.kind == Kind::kMax;
-    if (!usable) continue;
     const Dim without = dim - make({term});
+    if (atom.kind == Kind::kFloorDiv) {
+      // x − d < d·floor(x/d) ≤ x, so d times the sum is at least what the nearer bound gives.
+      const Number divisor = atom.args[1].constant();
+      if (!divisor || *divisor <= 0) continue;
+      const Dim bound = term.coefficient < 0 ? atom.args[0] : atom.args[0] - Dim(*divisor - 1);
+      if (never_negative(scale(without, *divisor) + scale(bound, term.coefficient), steps)) return true;
+      continue;
+    }
+    // x − min(x, y) ≥ 0 because min(x, y) ≤ x: any argument may stand for the function where that makes the sum
+    // smaller.
+    if (atom.kind != (term.coefficient < 0 ? Kind::kMin : Kind::kMax)) continue;
     for (const Dim& arg : atom.args) {
       if (never_negative(without + scale(arg, term.coefficient), steps)) return true;
     }

@@ -80,6 +80,8 @@ TEST(Dim, Inequalities) {
   EXPECT_EQ(Dim::always_at_least(Dim(512), Dim::min(kSeq, Dim(512))), true);
   EXPECT_EQ(Dim::always_at_least(Dim(512), kSeq), false);
   EXPECT_EQ(Dim::always_at_least(Dim::max(kSeq, kBatch), kBatch), true);
+  EXPECT_EQ(Dim::always_at_least(kSeq, Dim::floor_div(kSeq, Dim(2))), true);
+  EXPECT_EQ(Dim::always_at_least(Dim(2) * Dim::floor_div(kSeq, Dim(2)), kSeq - Dim(1)), true);
   EXPECT_EQ(Dim::always_at_least(Dim::unknown(), Dim(0)), std::nullopt);
 }
 
