@@ -7,7 +7,8 @@
 #include "ops/arithmetic.h"
 
 #include <cmath>
-#include <limits>
+
+#include "ops/number.h"
 
 namespace narthex {
 
@@ -187,11 +188,7 @@ struct Pow {
     const double base = static_cast<double>(static_cast<Compute<T>>(a));
     const double y = std::pow(base, static_cast<double>(static_cast<Compute<E>>(b)));
     if constexpr (std::is_integral_v<T>) {
-      // A fraction is cut off; what an integer cannot hold becomes the nearest bound.
-      if (std::isnan(y)) return T{0};
-      if (y >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-      if (y <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-      return static_cast<T>(y);
+      return truncate<T>(y);
     } else {
       return static_cast<T>(static_cast<Compute<T>>(y));
     }

@@ -150,7 +150,8 @@ std::optional<Operand> combine(ElementOp op, const Operand& a, const Operand& b,
   return out;
 }
 
-// Results of int32 arithmetic wrap where a Dim does not: such constants are not passed on.
+// Results of int32 arithmetic wrap where a Dim does not: such constants are not passed on. Expressions in symbols are,
+// because symbols are sizes of tensors, and those that int32 cannot hold the exporter's graph could not either.
 bool fits(const std::vector<Dim>& elements, DType dtype) {
   if (dtype != DType::kInt32) return dtype == DType::kInt64 || dtype == DType::kBool;
   for (const Dim& element : elements) {

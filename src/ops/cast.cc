@@ -9,9 +9,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "base/float8.h"
+#include "ops/number.h"
 #include "ops/util.h"
 
 namespace narthex {
@@ -63,24 +63,6 @@ int packed_integer_bits(DType dtype) {
 }
 bool is_packed_signed(DType dtype) {
   return dtype == DType::kInt4 || dtype == DType::kInt2;
-}
-
-// What a C++ compiler for x86 makes of static_cast, and ONNX Runtime with it, but for every value and everywhere: out
-// of range, 32 and 64 bits become the smallest integer, narrower types keep the low bits of that.
-template <class T>
-T truncate(double v) {
-  if constexpr (sizeof(T) < 4) {
-    return static_cast<T>(truncate<std::int32_t>(v));
-  } else if constexpr (std::is_unsigned_v<T>) {
-    using S = std::make_signed_t<T>;
-    const double half = std::ldexp(1.0, static_cast<int>(sizeof(T) * 8) - 1);
-    const T top = T{1} << (sizeof(T) * 8 - 1);
-    return v >= half ? static_cast<T>(truncate<S>(v - half)) ^ top : static_cast<T>(truncate<S>(v));
-  } else {
-    const double bound = std::ldexp(1.0, static_cast<int>(sizeof(T) * 8) - 1);
-    const double whole = std::trunc(v);
-    return whole >= -bound && whole < bound ? static_cast<T>(whole) : std::numeric_limits<T>::min();
-  }
 }
 
 template <class T, class W>

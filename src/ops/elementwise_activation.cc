@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ops/elementwise.h"
+#include "ops/number.h"
 
 namespace narthex {
 
@@ -84,37 +85,45 @@ Result<void> eval_prelu(const Node&, EvalContext& c) {
   });
 }
 
-namespace {
-
-// The nearest value of T; only Shrink gets here with integers, whose bias is any float.
-template <class T>
-T clamped(double value) {
-  if constexpr (std::is_integral_v<T>) {
-    if (std::isnan(value)) return T{0};
-    if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    return static_cast<T>(value);
-  } else {
-    return from_double<T>(value);
-  }
-}
-
-}  // namespace
-
 Result<void> eval_shrink(const Node& node, EvalContext& c) {
   NX_TRY(const double bias, node.float_attr("bias", 0.0F));
   NX_TRY(const double lambda, node.float_attr("lambd", 0.5F));
   return dispatch_numeric(c.input(0).dtype(), [&]<class T>() {
     return map_elements<T>(c, [=](T value) {
       const double x = to_double(value);
-      if (x < -lambda) return clamped<T>(x + bias);
-      if (x > lambda) return clamped<T>(x - bias);
-      return std::isnan(x) ? value : T{};
+      if (!(x < -lambda) && !(x > lambda)) return std::isnan(x) ? value : T{};
+      const double y = x < -lambda ? x + bias : x - bias;
+      if constexpr (std::is_integral_v<T>) {
+        return truncate<T>(y);
+      } else {
+        return from_double<T>(y);
+      }
     });
   });
 }
 
-// y = min(max(x, low), high): where low > high, the result is high. A NaN passes.
+namespace {
+
+// The bound that input i gives, else the largest finite number of T, or the least.
+template <class T>
+T clip_bound(const EvalContext& c, std::size_t i) {
+  using C = Compute<T>;
+  if (c.has(i)) return c.input(i).as<T>()[0];
+  if constexpr (std::is_same_v<T, Half>) {
+    constexpr float kMax = 65504;
+    return Half(i == 1 ? -kMax : kMax);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    const float max = std::ldexp(255.0F, 120);
+    return BFloat16(i == 1 ? -max : max);
+  } else {
+    return i == 1 ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
+  }
+}
+
+}  // namespace
+
+// y = min(max(x, low), high): where low > high, the result is high. A NaN passes. An infinity never does: the bounds
+// that are not given are the finite limits of the type.
 Result<void> eval_clip(const Node&, EvalContext& c) {
   const Tensor& x = c.input(0);
   for (std::size_t i = 1; i <= 2; ++i) {
@@ -125,16 +134,12 @@ Result<void> eval_clip(const Node&, EvalContext& c) {
     }
   }
   return dispatch_numeric(x.dtype(), [&]<class T>() {
-    return map_elements<T>(c, [&](T value) {
+    const T low = clip_bound<T>(c, 1);
+    const T high = clip_bound<T>(c, 2);
+    return map_elements<T>(c, [=](T value) {
       using C = Compute<T>;
-      if (c.has(1)) {
-        const T low = c.input(1).as<T>()[0];
-        if (static_cast<C>(value) < static_cast<C>(low)) value = low;
-      }
-      if (c.has(2)) {
-        const T high = c.input(2).as<T>()[0];
-        if (static_cast<C>(value) > static_cast<C>(high)) value = high;
-      }
+      if (static_cast<C>(value) < static_cast<C>(low)) value = low;
+      if (static_cast<C>(value) > static_cast<C>(high)) value = high;
       return value;
     });
   });

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/number.h"
+
 namespace narthex {
 namespace {
 
@@ -47,15 +49,13 @@ F step(F total, F x, F largest) {
   if constexpr (kOp == kLogSumExp) return total + std::exp(x - largest);
 }
 
-// What the type cannot hold becomes its nearest value.
 template <class T>
 T rounded(double value) {
   if constexpr (std::is_integral_v<T>) {
-    if (std::isnan(value)) return T{0};
-    if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    return truncate<T>(value);
+  } else {
+    return static_cast<T>(static_cast<Compute<T>>(value));
   }
-  return static_cast<T>(static_cast<Compute<T>>(value));
 }
 
 template <class T, ReduceOp kOp, class F>

@@ -1,12 +1,12 @@
-// The ONNX backend node tests on disk: where they are, and their tensors.
+// Tests in the layout of the ONNX backend tests: where they are, and their tensors.
 //
-//   node_tests()                  from NARTHEX_NODE_TESTS, or written by dump_node_tests.py run with NARTHEX_PYTHON; no
-//                                 cases when neither is set: that is said loudly, and the test returns
+//   node_tests(), ort_tests()     from the folders NARTHEX_NODE_TESTS and NARTHEX_ORT_TESTS, or written by
+//                                 dump_*_tests.py run with NARTHEX_PYTHON; no cases when neither is set: that is said
+//                                 loudly, and the test returns
 //   read_tensors(folder, "input")
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -76,12 +76,15 @@ inline Result<std::vector<Tensor>> read_tensors(const fs::path& folder, const ch
 // A folder that is gone when the program ends.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("narthex-node-tests-{}", ::getpid())) {
-    fs::create_directories(path_);
+  TemporaryFolder() {
+    std::string path = (fs::temp_directory_path() / "narthex-node-tests-XXXXXX").string();
+    if (::mkdtemp(path.data()) != nullptr) path_ = path;
   }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    if (!path_.empty()) fs::remove_all(path_, ignored);
   }
   const fs::path& path() const { return path_; }
 
@@ -89,26 +92,23 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-inline int dump(const std::string& python, const fs::path& folder) {
-  const std::string command = fmt::format("'{}' '{}/tests/conformance/dump_node_tests.py' '{}' 2>/dev/null", python,
-                                          NARTHEX_SOURCE_DIR, folder.string());
-  return std::system(command.c_str());
-}
-
 class NodeTests {
  public:
-  NodeTests() : folder_(environment("NARTHEX_NODE_TESTS")) {
+  // `variable` names the folder, else `script` writes one.
+  NodeTests(const char* variable, const char* script) : folder_(environment(variable)) {
     if (folder_.empty()) {
       const std::string python = environment("NARTHEX_PYTHON");
       if (python.empty()) {
         std::fprintf(stderr,
-                     "SKIPPED (loud): the ONNX node tests did not run. Set NARTHEX_PYTHON to a python3 that has the "
-                     "onnx wheel, or NARTHEX_NODE_TESTS to a folder written by tests/conformance/dump_node_tests.py\n");
+                     "SKIPPED (loud): the tests of %s did not run. Set NARTHEX_PYTHON to a python3 that has the wheels "
+                     "onnx and onnxruntime, or %s to a folder that tests/conformance/%s wrote\n",
+                     script, variable, script);
         return;
       }
-      temporary_.emplace();
-      folder_ = temporary_->path();
-      EXPECT_EQ(dump(python, folder_), 0) << python << " dump_node_tests.py failed: does it have the onnx wheel?";
+      folder_ = temporary_.emplace().path();
+      const std::string command = fmt::format("'{}' '{}/tests/conformance/{}' '{}' 2>/dev/null", python,
+                                              NARTHEX_SOURCE_DIR, script, folder_.string());
+      EXPECT_EQ(std::system(command.c_str()), 0) << command;
     }
     cases_ = read_index(folder_);
     EXPECT_FALSE(cases_.empty()) << folder_ << " has no tests.txt";
@@ -122,9 +122,13 @@ class NodeTests {
   std::vector<Case> cases_;
 };
 
-// One for all tests of the program: writing the files takes seconds.
+// One each for all tests of the program: writing the files takes seconds.
 inline const NodeTests& node_tests() {
-  static const NodeTests tests;
+  static const NodeTests tests("NARTHEX_NODE_TESTS", "dump_node_tests.py");
+  return tests;
+}
+inline const NodeTests& ort_tests() {
+  static const NodeTests tests("NARTHEX_ORT_TESTS", "dump_ort_tests.py");
   return tests;
 }
 
