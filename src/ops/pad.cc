@@ -1,4 +1,4 @@
-// Pad: constant, reflect, edge and wrap; negative amounts crop first.
+// Pad: constant, reflect, edge and wrap; negative amounts crop first. CenterCropPad is a Pad of computed amounts.
 //
 // Covered by tests/ops/slice_test.cc.
 #include <algorithm>
@@ -126,6 +126,59 @@ Result<void> eval_pad(const Node& node, EvalContext& c) {
   return {};
 }
 
+// Pads and crops evenly on both sides; of an odd difference the greater half is behind.
+Result<void> eval_center_crop_pad(const Node& node, EvalContext& c) {
+  const Dims& from = c.input(0).dims();
+  NX_TRY(const auto target, ints_of(c.input(1), "the shape"));
+  NX_TRY(std::vector<std::int64_t> axes, node.ints_attr("axes"));
+  if (node.find("axes") == nullptr) {
+    for (std::size_t i = 0; i < from.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  if (axes.size() != target.size()) {
+    return fail(ErrorCode::kBadModel, "{} sizes are given for {} axes", target.size(), axes.size());
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  std::vector<std::int64_t> pads(2 * axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    NX_TRY(axes[i], normalize_axis(axes[i], c.input(0).rank()));
+    const std::int64_t size = from[static_cast<std::size_t>(axes[i])];
+    if (target[i] < 0 || target[i] > kMost || size > kMost) {
+      return fail(ErrorCode::kBadModel, "the shape {} is not possible", dims_string(target));
+    }
+    const std::int64_t more = target[i] - size;
+    pads[i] = more / 2;  // toward zero, so that a crop too has its smaller half in front
+    pads[axes.size() + i] = more - more / 2;
+  }
+  const Tensor pad_tensor = Tensor::vector(pads);
+  const Tensor axis_tensor = Tensor::vector(axes);
+  const Tensor* inputs[] = {&c.input(0), &pad_tensor, nullptr, &axis_tensor};
+  Tensor out;
+  EvalContext inner(inputs, {&out, 1}, c.max_bytes());
+  NX_TRY_VOID(eval_pad(Node(), inner));
+  c.set(0, std::move(out));
+  return {};
+}
+
+Result<void> infer_center_crop_pad(InferContext& c) {
+  c.set(0, c.dtype(0), std::nullopt);
+  const Shape* from = c.shape(0);
+  if (from == nullptr) return {};
+  Shape shape = unknown_shape(from->size());
+  const auto target = c.content(1);
+  if (c.node().find("axes") == nullptr) {
+    if (target && target->size() == shape.size()) shape = *target;
+  } else if (target) {
+    NX_TRY(const auto axes, c.node().ints_attr("axes"));
+    shape = *from;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      NX_TRY(const std::int64_t axis, normalize_axis(axes[i], static_cast<std::int64_t>(from->size())));
+      shape[static_cast<std::size_t>(axis)] = i < target->size() ? (*target)[i] : Dim::unknown();
+    }
+  }
+  c.set(0, c.dtype(0), std::move(shape));
+  return {};
+}
+
 Result<void> infer_pad(InferContext& c) {
   c.set(0, c.dtype(0), std::nullopt);
   const Shape* from = c.shape(0);
@@ -167,6 +220,7 @@ Result<void> pad_attributes_to_inputs(const Node& node, Rewriter& rewriter) {
 constexpr OpDef kPadOps[] = {
     {"Pad", kOnnx, 1, 1, 1, 1, 1, pad_attributes_to_inputs, nullptr, nullptr},
     {"Pad", kOnnx, 11, 2, 4, 1, 1, nullptr, infer_pad, eval_pad},
+    {"CenterCropPad", kOnnx, 18, 2, 2, 1, 1, nullptr, infer_center_crop_pad, eval_center_crop_pad},
 };
 
 }  // namespace
