@@ -1,4 +1,5 @@
-// Keeps one of several equal nodes (same operator, attributes and inputs) and one of several equal small constants.
+// Keeps one of several equal nodes (same operator, attributes and inputs), of equal small constants, and of integer
+// tensors whose elements are equal expressions.
 //
 //   common_subexpressions(graph)   returns the number of values replaced
 //
@@ -83,11 +84,16 @@ std::optional<std::string> key_of(const Node& node, const Replacements& replacem
   return key;
 }
 
-}  // namespace
+// Text that is equal for integer tensors of equal elements, as symbolic_shapes knows them: the same [batch, seq, 12,
+// 32] is often computed from another tensor in every layer.
+std::optional<std::string> content_key(const Graph& graph, const Node& node) {
+  if (node.outputs.size() != 1 || node.outputs[0] == kNoValue) return std::nullopt;
+  const Value& value = graph.value(node.outputs[0]);
+  if (!value.content || !value.shape || value.dtype == DType::kUndefined) return std::nullopt;
+  return fmt::format("{} {} {}", dtype_name(value.dtype), shape_string(*value.shape), shape_string(*value.content));
+}
 
-Result<std::size_t> common_subexpressions(Graph& graph) {
-  const Uses uses(graph);
-  Replacements replacements(graph);
+void share_constants(const Graph& graph, const Uses& uses, Replacements& replacements) {
   std::unordered_map<std::string, ValueId> constants;
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     const auto id = static_cast<ValueId>(v);
@@ -98,8 +104,22 @@ Result<std::size_t> common_subexpressions(Graph& graph) {
       replacements.add(uses, id, seen->second);
     }
   }
+}
+
+}  // namespace
+
+Result<std::size_t> common_subexpressions(Graph& graph) {
+  const Uses uses(graph);
+  Replacements replacements(graph);
+  share_constants(graph, uses, replacements);
+  std::unordered_map<std::string, ValueId> contents;
   std::unordered_map<std::string, std::size_t> nodes;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (auto content = content_key(graph, graph.nodes[i])) {
+      const ValueId result = graph.nodes[i].outputs[0];
+      const auto [seen, is_new] = contents.try_emplace(*std::move(content), result);
+      if (!is_new && replacements.add(uses, result, seen->second)) continue;
+    }
     auto key = key_of(graph.nodes[i], replacements);
     if (!key) continue;
     const auto [seen, is_new] = nodes.try_emplace(*std::move(key), i);

@@ -90,8 +90,13 @@ bool fold(Graph& graph, const Node& node, Budget& budget) {
   return true;
 }
 
+// Whether the branch's output is something that it did not make: a captured value or a constant.
+bool is_passed_on(const Graph& body, ValueId output) {
+  return body.value(output).constant || std::ranges::find(body.inputs, output) != body.inputs.end();
+}
+
 // The branch that an If with a constant condition takes, or nullptr.
-std::shared_ptr<Graph> chosen_branch(const Graph& graph, const Node& node) {
+std::shared_ptr<Graph> chosen_branch(const Graph& graph, const Uses& uses, const Node& node) {
   if (!is_op(node, "If") || !node.has_input(0)) return nullptr;
   const auto condition = scalar_of(graph, node.inputs[0]);
   if (!condition) return nullptr;
@@ -101,12 +106,18 @@ std::shared_ptr<Graph> chosen_branch(const Graph& graph, const Node& node) {
       (*body)->outputs.size() < node.outputs.size()) {
     return nullptr;
   }
+  // Then a node has to stand between: the If itself.
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId out = node.outputs[i];
+    const bool twice = std::ranges::count((*body)->outputs, (*body)->outputs[i]) > 1;
+    if (out != kNoValue && uses.is_output(out) && (twice || is_passed_on(**body, (*body)->outputs[i]))) return nullptr;
+  }
   return *body;
 }
 
-// Appends the branch's nodes to `nodes` under new value numbers; uses of the If's outputs are replaced later. An output
-// that is no node's result (a captured value or a constant of the branch) becomes an Identity.
-void splice(Graph& graph, const Node& node, const Graph& body, std::vector<Node>& nodes) {
+// Appends the branch's nodes to `nodes` under new value numbers. What the branch passes on replaces the If's output.
+void splice(Graph& graph, const Uses& uses, const Node& node, const Graph& body, std::vector<Node>& nodes,
+            Replacements& replacements) {
   std::vector<ValueId> mapped(body.values.size(), kNoValue);
   for (std::size_t i = 0; i < body.inputs.size(); ++i) {
     mapped[static_cast<std::size_t>(body.inputs[i])] = node.inputs[i + 1];
@@ -133,12 +144,7 @@ void splice(Graph& graph, const Node& node, const Graph& body, std::vector<Node>
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId source = to_parent(body.outputs[i]);
-    if (node.outputs[i] == kNoValue || source == node.outputs[i]) continue;
-    Node identity;
-    identity.name = node.name;
-    identity.outputs = {node.outputs[i]};
-    become(identity, kOnnx, "Identity", {source});
-    nodes.push_back(std::move(identity));
+    if (node.outputs[i] != kNoValue && source != node.outputs[i]) replacements.add(uses, node.outputs[i], source);
   }
 }
 
@@ -146,12 +152,14 @@ void splice(Graph& graph, const Node& node, const Graph& body, std::vector<Node>
 
 Result<std::size_t> fold_constants(Graph& graph) {
   Budget budget(graph);
+  const Uses uses(graph);
+  Replacements replacements(graph);
   std::size_t changed = 0;
   std::vector<Node> nodes;
   nodes.reserve(graph.nodes.size());
   for (Node& node : graph.nodes) {
-    if (const auto branch = chosen_branch(graph, node)) {
-      splice(graph, node, *branch, nodes);
+    if (const auto branch = chosen_branch(graph, uses, node)) {
+      splice(graph, uses, node, *branch, nodes, replacements);
       ++changed;
     } else if (is_foldable(graph, node) && fold(graph, node, budget)) {
       ++changed;
@@ -160,6 +168,7 @@ Result<std::size_t> fold_constants(Graph& graph) {
     }
   }
   graph.nodes = std::move(nodes);
+  replacements.apply();
   return changed;
 }
 

@@ -1,7 +1,7 @@
 // Drops what does nothing: Reshape, Transpose, Cast, Expand and arithmetic that leave their input as it is, and the
 // first of two Reshapes or Transposes in a row.
 //
-//   simplify(graph)   returns the number of nodes dropped or merged
+//   simplify(graph)   returns the number of nodes dropped, merged or freed of a computed target
 //
 // Only what shapes and types prove, and only what is exact to the bit: x * 1, x / 1 and x - 0 are, x + 0 is not for
 // floating-point numbers (-0 + 0 is +0). Covered by tests/passes/simplify_test.cc.
@@ -94,6 +94,28 @@ ValueId same_as(const Graph& graph, const Node& node) {
   return neutral_operand(graph, node);
 }
 
+// A computed target of which every element is a number, the same dimension of the input (0), or the only other one (-1)
+// becomes a constant: the Shape -> Gather -> Concat chain behind it dies. Symbols stand for positive numbers.
+bool make_target_constant(Graph& graph, Node& node) {
+  if (!is_op(node, "Reshape") || constant_of(graph, node.inputs[1]) != nullptr) return false;
+  const auto& content = graph.value(node.inputs[1]).content;
+  const auto& shape = graph.value(node.inputs[0]).shape;
+  if (!content || !shape) return false;
+  std::vector<std::int64_t> target;
+  bool has_open = false;
+  for (std::size_t d = 0; d < content->size(); ++d) {
+    const auto number = (*content)[d].constant();
+    if (number && *number <= 0 && *number != -1) return false;
+    const bool open = number ? *number == -1 : !(d < shape->size() && (*content)[d] == (*shape)[d]);
+    if (open && has_open) return false;
+    has_open = has_open || open;
+    target.push_back(open ? -1 : number.value_or(0));
+  }
+  node.inputs[1] = graph.add_constant(graph.value(node.inputs[1]).name, Tensor::vector(target));
+  node.set("allowzero", std::int64_t{0});
+  return true;
+}
+
 // Reshape(view(x)) -> Reshape(x), where the target says every dimension itself (a 0 copies one of the input's).
 bool skip_inner_view(const Graph& graph, const Uses& uses, Node& node) {
   if (!is_op(node, "Reshape") || uses.producer(node.inputs[0]) == kNoNode) return false;
@@ -131,7 +153,8 @@ Result<std::size_t> simplify(Graph& graph) {
     for (ValueId& v : node.inputs) v = replacements.resolve(v);
     if (const ValueId same = same_as(graph, node); same != kNoValue) {
       replacements.add(uses, node.outputs[0], same);
-    } else if (skip_inner_view(graph, uses, node) || merge_transposes(graph, uses, node)) {
+    } else if (make_target_constant(graph, node) || skip_inner_view(graph, uses, node) ||
+               merge_transposes(graph, uses, node)) {
       ++merged;
     }
   }
