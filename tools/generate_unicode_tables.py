@@ -147,9 +147,6 @@ def main():
 namespace narthex::tables {
 """
     output.write_text(header + "\n".join(writer.lines) + "\n}  // namespace narthex::tables\n")
-    for line in writer.lines:
-        if line.startswith("const"):
-            print("extern " + line.split(" = ")[0] + ";")
 
 
 main()

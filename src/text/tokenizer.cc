@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <span>
+#include <unordered_map>
 
 #include "base/file.h"
 #include "base/utf8.h"
@@ -17,11 +20,32 @@ struct Tokenizer::Pipeline {
   std::optional<std::int32_t> pad_id;
   std::size_t vocab_size = 0;
   std::size_t id_limit = 0;
+  std::unordered_map<std::int32_t, std::size_t> added_by_id;  // index into steps.added.all()
+  std::unordered_map<std::string, std::size_t> added_by_content;
+
+  void index_tokens();
 };
+
+void Tokenizer::Pipeline::index_tokens() {
+  const Vocabulary& vocabulary = steps.model.vocabulary;
+  vocab_size = vocabulary.size();
+  if (vocabulary.size() > 0) id_limit = static_cast<std::size_t>(vocabulary.entries().back().id) + 1;
+  pad_id = declared.pad_id;
+  const std::vector<AddedToken>& added = steps.added.all();
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    const AddedToken& token = added[i];
+    added_by_id[token.id] = i;
+    added_by_content[token.content] = i;
+    if (!vocabulary.id(token.content)) ++vocab_size;
+    id_limit = std::max(id_limit, static_cast<std::size_t>(token.id) + 1);
+    if (!pad_id && (token.content == "[PAD]" || token.content == "<pad>")) pad_id = token.id;
+  }
+}
 
 namespace {
 
-constexpr std::uint64_t kMaxFileBytes = 256u << 20;
+// The largest files of text encoders have 33 MB. The parser's tree takes some ten times the file.
+constexpr std::uint64_t kMaxFileBytes = 64u << 20;
 constexpr std::size_t kMaxTextBytes = 1u << 30;
 
 // Byte ranges to character ranges. Ranges begin in order, so the text is walked once.
@@ -243,17 +267,8 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view json_text, std::string_v
                                              steps.normalizer));
   steps.local = steps.normalizer.local && steps.pre_tokenizer.splits_at_space && steps.added.local();
 
-  const Vocabulary& vocabulary = steps.model.vocabulary;
   pipeline->declared = parse_declared(root);
-  pipeline->vocab_size = vocabulary.size();
-  if (vocabulary.size() > 0) pipeline->id_limit = static_cast<std::size_t>(vocabulary.entries().back().id) + 1;
-  pipeline->pad_id = pipeline->declared.pad_id;
-  for (const AddedToken& token : steps.added.all()) {
-    if (!vocabulary.id(token.content)) ++pipeline->vocab_size;
-    pipeline->id_limit = std::max(pipeline->id_limit, static_cast<std::size_t>(token.id) + 1);
-    const bool pad = token.content == "[PAD]" || token.content == "<pad>";
-    if (pad && !pipeline->pad_id) pipeline->pad_id = token.id;
-  }
+  pipeline->index_tokens();
   return Tokenizer(std::move(pipeline));
 }
 
@@ -277,16 +292,14 @@ Result<Encoding> Tokenizer::encode_pair(std::string_view first, std::string_view
 }
 
 std::optional<std::string_view> Tokenizer::token(std::int32_t id) const {
-  for (const AddedToken& token : pipeline_->steps.added.all()) {
-    if (token.id == id) return token.content;
-  }
+  const auto added = pipeline_->added_by_id.find(id);
+  if (added != pipeline_->added_by_id.end()) return pipeline_->steps.added.all()[added->second].content;
   return pipeline_->steps.model.vocabulary.token(id);
 }
 
 std::optional<std::int32_t> Tokenizer::id(std::string_view token) const {
-  for (const AddedToken& added : pipeline_->steps.added.all()) {
-    if (added.content == token) return added.id;
-  }
+  const auto added = pipeline_->added_by_content.find(std::string(token));
+  if (added != pipeline_->added_by_content.end()) return pipeline_->steps.added.all()[added->second].id;
   return pipeline_->steps.model.vocabulary.id(token);
 }
 

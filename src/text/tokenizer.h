@@ -6,7 +6,8 @@
 // Immutable; a copy shares everything, and any number of threads may encode at once. Truncation and padding written
 // into the file are not applied: who encodes says what it wants. One difference from the reference's default: special
 // tokens written in the text ("[SEP]") are plain text unless allow_special is set (the reference's
-// encode_special_tokens). Covered by tests/text/tokenizer_test.cc, golden_test.cc and oracle_test.cc.
+// encode_special_tokens). Plain text still reaches the model, so a vocabulary whose pre-tokenizer leaves "[SEP]" whole
+// would find it; BERT's does not. Covered by tests/text/tokenizer_test.cc, golden_test.cc and oracle_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ inline unsigned combining_rank(char32_t c) {
   return tables::kCombiningStage2[(tables::kCombiningStage1[c >> 7] << 7) | (c & 127)];
 }
 
-// The result of a mapping; `single` keeps the unchanged code point, so the spans below never dangle while it lives.
+// The result of a mapping: a stretch of a table, or up to three code points that it holds itself. get() is valid as
+// long as it lives.
 struct Mapped {
   std::array<char32_t, 3> own{};
   std::span<const char32_t> pooled;

@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "text/cases.h"
+#include "text/normalizers.h"
 #include "text/python_text.h"
 
 namespace narthex {
@@ -100,6 +101,23 @@ TEST_F(TokenizerOracle, RetrievalTexts) {
     if (entry.path().extension() == ".jsonl") files += " " + quoted(entry.path());
   }
   expect_parity(answers("texts", quoted(bge), files), 10'000);
+}
+
+TEST_F(TokenizerOracle, NfdOrdersEveryPairOfMarks) {
+  if (no_python()) return;
+  std::ifstream file(answers("nfd", ""));
+  std::size_t n = 0;
+  std::size_t n_wrong = 0;
+  for (std::string line; std::getline(file, line); ++n) {
+    const json::value row = *parse_json(line, "nfd");
+    const std::string_view input = row.at("text").as_string();
+    NormalizedText text;
+    text.assign(input, 0, input.size(), false);
+    apply_nfd(text);
+    n_wrong += text.text != std::string_view(row.at("nfd").as_string());
+  }
+  EXPECT_EQ(n_wrong, 0u);
+  EXPECT_GT(n, 13'000u);
 }
 
 TEST_F(TokenizerOracle, PythonLowerAndSplit) {

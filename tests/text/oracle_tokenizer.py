@@ -6,6 +6,7 @@
     oracle_tokenizer.py code-points TOKENIZER OUT       every code point: alone, between letters, with a mark behind it
     oracle_tokenizer.py nasty TOKENIZER OUT N           N nasty strings, and pairs of them with truncation
     oracle_tokenizer.py texts TOKENIZER OUT FILE...     the "text" and "title" fields of JSON lines
+    oracle_tokenizer.py nfd OUT                         NFD of every code point between marks, and of all pairs of classes
     oracle_tokenizer.py python-text OUT N               str.lower and str.split of this Python
 
 A line is one case, {"text", "ids", "offsets", ...}, or switches the tokenizer: {"tokenizer": {...}} (whose model.vocab
@@ -114,10 +115,10 @@ def answer(e, types):
     return out
 
 
-def write(out, cases):
+def write(out, cases, ascii=True):
     with open(out, "w") as file:
         for case in cases:
-            file.write(json.dumps(case, separators=(",", ":")) + "\n")
+            file.write(json.dumps(case, separators=(",", ":"), ensure_ascii=ascii) + "\n")
 
 
 def mixed_cases(oracle, texts, seed):
@@ -292,6 +293,20 @@ def command_texts(path, out, *files):
             row = json.loads(line)
             texts += [row[key] for key in ("title", "text") if isinstance(row.get(key), str)]
     write(out, itertools.chain(switch, oracle.batch(texts)))
+
+
+def command_nfd(out):
+    from tokenizers import normalizers
+    nfd = normalizers.NFD().normalize_str
+    texts = []
+    for start in range(0, len(SCALARS), 256):
+        part = [chr(c) for c in SCALARS[start:start + 256]]
+        for before, after in (("\u0345", ""), ("", "\u0334"), ("\u0301", "\u0323")):
+            texts.append("".join("a" + before + c + after for c in part))
+    marks = [chr(c) for c in SCALARS if nfd(chr(c)) == chr(c) and (nfd("a" + chr(c) + "\u0334") != "a" + chr(c) + "\u0334"
+                                                                or nfd("a\u0345" + chr(c)) != "a\u0345" + chr(c))]
+    texts += ["".join("a" + first + second for second in marks) for first in marks]
+    write(out, ({"text": t, "nfd": nfd(t)} for t in texts), ascii=False)
 
 
 def command_python_text(out, n):
