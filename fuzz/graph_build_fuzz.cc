@@ -1,0 +1,58 @@
+// Any bytes → model → graph → canonical graph → passes → plan → one run on a small input: errors are fine, faults are
+// not.
+//
+// The plan runs with a limit of 16 MB a tensor, so an input that asks for more must be refused, not allocated. Every
+// stage that succeeds must leave a graph that verify() accepts.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "graph/build.h"
+#include "graph/print.h"
+#include "graph/verify.h"
+#include "onnx/read.h"
+#include "ops/normalise.h"
+#include "plan/interpreter.h"
+
+namespace narthex {
+namespace {
+
+constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{16} << 20;
+
+// Zeros of the declared types; open dimensions are 2.
+Result<std::vector<Tensor>> small_inputs(const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs) {
+    const Value& value = graph.value(id);
+    Dims dims;
+    for (const Dim& dim : value.shape.value_or(Shape{})) dims.push_back(dim.constant().value_or(2));
+    NX_TRY(Tensor tensor, Tensor::allocate(value.dtype, std::move(dims), kMaxTensorBytes));
+    if (value.dtype != DType::kString) std::fill_n(tensor.mutable_data(), tensor.bytes(), std::byte{0});
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+Result<void> whole_way(std::span<const std::byte> bytes) {
+  NX_TRY(const std::shared_ptr<const onnx::Model> model, onnx::read_model(bytes, "fuzz.onnx"));
+  NX_TRY(Graph graph, build_graph(*model));
+  NX_CHECK(verify(graph), "a built graph that verify() refuses");
+  NX_TRY_VOID(normalise(graph));
+  NX_CHECK(verify(graph), "a normalised graph that verify() refuses");
+  static_cast<void>(print_graph(graph));
+  CompileOptions options;
+  options.passes.verify = true;
+  options.max_tensor_bytes = kMaxTensorBytes;
+  NX_TRY(const std::shared_ptr<const Program> program, compile(std::move(graph), options));
+  NX_TRY(const std::vector<Tensor> inputs, small_inputs(program->graph()));
+  NX_TRY([[maybe_unused]] const std::vector<Tensor> outputs, program->run(inputs));
+  return {};
+}
+
+}  // namespace
+}  // namespace narthex
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static_cast<void>(narthex::whole_way({reinterpret_cast<const std::byte*>(data), size}));
+  return 0;
+}
