@@ -141,7 +141,10 @@ UniqueSlices unique_slices(std::span<const T> elements, AxisSplit split, bool so
   const SliceOrder<T> order(elements, split);
   std::vector<std::int64_t> by_value(static_cast<std::size_t>(split.axis));
   std::iota(by_value.begin(), by_value.end(), std::int64_t{0});
-  std::ranges::stable_sort(by_value, [&](std::int64_t a, std::int64_t b) { return order(a, b) < 0; });
+  std::ranges::sort(by_value, [&](std::int64_t a, std::int64_t b) {
+    const int by_elements = order(a, b);
+    return by_elements != 0 ? by_elements < 0 : a < b;
+  });
   std::vector<std::vector<std::int64_t>> groups;  // equal slices, in order of occurrence
   for (const std::int64_t slice : by_value) {
     if (groups.empty() || order(groups.back().front(), slice) != 0) groups.emplace_back();
