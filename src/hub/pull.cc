@@ -15,6 +15,7 @@ namespace {
 
 // With a package to fall back to, waiting for a hub that does not answer is wasted time.
 constexpr std::chrono::milliseconds kAutoConnectTimeout{4'000};
+constexpr std::chrono::milliseconds kAutoHeadTimeout{5'000};
 constexpr int kAutoAttempts = 3;
 
 Result<void> check_spec(const PullSpec& spec) {
@@ -98,6 +99,7 @@ Result<std::string> try_hub(const PullSpec& spec, const PullOptions& options, co
   NX_TRY(HubSettings settings, hub_settings_from_environment());
   if (options.source == "auto" && !spec.packages.empty()) {
     settings.connect_timeout = std::min(settings.connect_timeout, kAutoConnectTimeout);
+    settings.head_timeout = std::min(settings.head_timeout, kAutoHeadTimeout);
     settings.max_attempts = std::min(settings.max_attempts, kAutoAttempts);
   }
   return bring_from_hub(spec, settings, staging, options.observer);

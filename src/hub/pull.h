@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -33,6 +34,8 @@ struct SourceFile {
   std::string sha256 = {};  // empty where it is not known
   std::uint64_t bytes = 0;  // 0 where it is not known
   bool optional = false;    // a source that lacks it is fine
+  // Other paths of the repository, tried in this order when `from` is not there.
+  std::vector<std::string> alternatives = {};
 };
 
 struct HubSpec {
@@ -68,6 +71,11 @@ struct PulledModel {
   std::string origin;  // repository@commit, coordinates, or the directory
   bool was_present = false;
 };
+
+// For a repository of the hub that no catalog knows: the usual names of an ONNX export, its tokenizer and its settings.
+// The directory is OWNER--NAME. Nothing is pinned but what `revision` pins; content is checked by the hub's own
+// digests.
+Result<PullSpec> repository_spec(std::string_view repository, std::string_view revision);
 
 Result<PulledModel> pull(const PullSpec& spec, const PullOptions& options);
 

@@ -1,6 +1,7 @@
 #include "hub/sources.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/sha256.h"
 #include "hub/disk.h"
@@ -44,10 +45,28 @@ std::expected<HubFile, HubFailure> fetch_sound(HubSource& hub, const HubRequest&
   }
 }
 
+// The file, or the first of its other names that the repository has.
+std::expected<HubFile, HubFailure> fetch_first(HubSource& hub, HubRequest request,
+                                               const std::vector<std::string>& alternatives,
+                                               const PullObserver& observer) {
+  auto first = fetch_sound(hub, request, observer);
+  for (const std::string& name : alternatives) {
+    if (first || first.error().kind != HubFailure::Kind::kNoSuchFile) return first;
+    request.file = name;
+    auto other = fetch_sound(hub, request, observer);
+    if (other || other.error().kind != HubFailure::Kind::kNoSuchFile) return other;
+  }
+  return first;
+}
+
 // Required files first: when a source lacks one, nothing else is fetched in vain.
-std::vector<SourceFile> required_first(std::vector<SourceFile> files) {
-  std::stable_partition(files.begin(), files.end(), [](const SourceFile& file) { return !file.optional; });
-  return files;
+std::vector<SourceFile> required_first(const std::vector<SourceFile>& files) {
+  std::vector<SourceFile> ordered;
+  for (const bool optional : {false, true}) {
+    std::copy_if(files.begin(), files.end(), std::back_inserter(ordered),
+                 [&](const SourceFile& file) { return file.optional == optional; });
+  }
+  return ordered;
 }
 
 // The first place in `directory` where a file of that name lies: as in the model's directory, or as at its source.
@@ -107,13 +126,14 @@ Result<std::string> bring_from_hub(const PullSpec& spec, const HubSettings& sett
   HubSource hub(settings, observer);
   std::string commit = spec.hub->revision;
   for (const SourceFile& file : required_first(spec.hub->files)) {
-    const HubRequest request{.repository = spec.hub->repository,
-                             .revision = commit,
-                             .file = file.from,
-                             .sha256 = file.sha256,
-                             .bytes = file.bytes,
-                             .shown = file.name};
-    auto fetched = fetch_sound(hub, request, observer);
+    auto fetched = fetch_first(hub,
+                               {.repository = spec.hub->repository,
+                                .revision = commit,
+                                .file = file.from,
+                                .sha256 = file.sha256,
+                                .bytes = file.bytes,
+                                .shown = file.name},
+                               file.alternatives, observer);
     if (!fetched) {
       const bool may_lack = fetched.error().kind == HubFailure::Kind::kNoSuchFile ||
                             (settings.offline && fetched.error().kind == HubFailure::Kind::kUnavailable);

@@ -229,6 +229,28 @@ TEST_F(Pull, ADamagedFileOfTheSharedCacheIsFetchedAgain) {
   EXPECT_NE(said.find("damaged"), std::string::npos) << said;
 }
 
+TEST_F(Pull, ARepositoryThatNoCatalogKnowsIsPulledByItsUsualNames) {
+  hub.emplace();
+  hub->add_large("model_optimized.onnx", kModel);
+  hub->add_small("tokenizer.json", kTokenizer);
+  hub->add_small("1_Pooling/config.json", "{}");
+  variables.set("HF_ENDPOINT", hub->hub.url());
+  const PullSpec spec = repository_spec(kRepository, "main").value();
+  const auto model = pull(spec, options);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->directory, directory / "models/acme--tiny");
+  EXPECT_TRUE(read_text(model->directory / "model.onnx") == kModel);
+  EXPECT_TRUE(std::filesystem::exists(model->directory / "1_Pooling/config.json"));
+  EXPECT_TRUE(pull(spec, options)->was_present);
+  const auto without_model = pull(repository_spec(kRepository, "v1").value_or(PullSpec{}),
+                                  {.source = "auto", .models = directory / "m", .observer = {}});
+  ASSERT_FALSE(without_model);
+  EXPECT_NE(without_model.error().message.find("not this revision"), std::string::npos)
+      << without_model.error().message;
+  EXPECT_FALSE(repository_spec("../x", "main"));
+  EXPECT_FALSE(repository_spec("a/b", "../main"));
+}
+
 TEST_F(Pull, NamesThatLeaveTheFolderAreRefused) {
   for (const char* name : {"", ".", "..", "a/b", "/x", ".hidden"}) {
     PullSpec spec = tiny_spec();
