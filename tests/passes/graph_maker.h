@@ -106,7 +106,9 @@ std::size_t run_checked(Graph& graph, Pass pass, const std::vector<Tensor>& inpu
   EXPECT_TRUE(valid) << valid.error().message;
   const auto after = evaluate(graph, inputs);
   EXPECT_TRUE(after) << after.error().message;
-  if (before && after) EXPECT_LE(largest_difference(*before, *after), tolerance);
+  if (before && after) {
+    EXPECT_LE(largest_difference(*before, *after), tolerance);
+  }
   return changes.value_or(0);
 }
 
