@@ -31,7 +31,7 @@ TEST(CheckInputs, SentencesNameTheInput) {
   EXPECT_EQ(refusal({zeros({3, 5}), zeros({3, 5}), zeros({1})}),
             "test.onnx: input 'two' must have 2 in dimension 0, but has 1");
   EXPECT_EQ(refusal({zeros({15}), zeros({3, 5}), zeros({2})}),
-            "test.onnx: input 'ids' must have shape [batch,seq], but has [15]");
+            "test.onnx: input 'ids' must have shape [batch, seq], but has [15]");
   EXPECT_EQ(refusal({random_floats({3, 5}), zeros({3, 5}), zeros({2})}),
             "test.onnx: input 'ids' must be int64, but is float");
 }
