@@ -113,7 +113,7 @@ Result<void> AddedTokens::index(std::string_view source, const Normalizer& norma
     content.assign(token->content, 0, token->content.size(), false);
     if (token->normalized && normalizer.apply) normalizer.apply(content);
     n_bytes += content.text.size();
-    if (n_bytes > ByteTrie::kMaxTotalBytes) {
+    if (content.overflow || n_bytes > ByteTrie::kMaxTotalBytes) {
       return fail(ErrorCode::kLimit, "{}: the added tokens have more than {} bytes", source, ByteTrie::kMaxTotalBytes);
     }
     add_to(token->normalized ? normalized_ : raw_, content.text, *token);

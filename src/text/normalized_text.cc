@@ -14,6 +14,8 @@ std::size_t char_length(char first) {
 
 void NormalizedText::assign(std::string_view original, std::size_t begin, std::size_t end, bool with_alignment) {
   text.assign(original.substr(begin, end - begin));
+  max_bytes = text.size() * kMaxGrowth + kAlwaysAllowedBytes;
+  overflow = false;
   aligned = with_alignment;
   alignment.clear();
   if (!aligned) return;
@@ -44,6 +46,10 @@ char32_t Rewriter::peek() const {
 
 void Rewriter::emit(char32_t c, ByteRange from) {
   const std::size_t before = text_.spare_text.size();
+  if (before >= text_.max_bytes) {
+    text_.overflow = true;
+    return;
+  }
   append_utf8(text_.spare_text, c);
   if (text_.aligned) text_.spare_alignment.insert(text_.spare_alignment.end(), text_.spare_text.size() - before, from);
 }

@@ -25,9 +25,15 @@ struct ByteRange {
 };
 
 struct NormalizedText {
+  // Normalizers make a text grow a few times at most; a file that asks for more gets `overflow` instead of memory.
+  static constexpr std::size_t kMaxGrowth = 32;
+  static constexpr std::size_t kAlwaysAllowedBytes = 4096;
+
   std::string text;                  // valid UTF-8
   bool aligned = false;              // whether `alignment` is kept
   std::vector<ByteRange> alignment;  // one entry per byte of `text`, in bytes of the original
+  std::size_t max_bytes = 0;         // of `text`, set by assign()
+  bool overflow = false;             // that was not enough; what went over it is missing
   std::string spare_text;            // buffers of the last pass, kept for the next one
   std::vector<ByteRange> spare_alignment;
 

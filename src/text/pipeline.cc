@@ -1,7 +1,5 @@
 #include "text/pipeline.h"
 
-#include <algorithm>
-
 namespace narthex {
 namespace {
 
@@ -53,6 +51,10 @@ class TextReader {
   Result<void> read_chunk(ByteRange range) {
     normalized_.assign(text_, range.begin, range.end, options_.offsets);
     if (pipeline_.normalizer.apply) pipeline_.normalizer.apply(normalized_);
+    if (normalized_.overflow) {
+      return fail(ErrorCode::kLimit, "the tokenizer's normalizer makes a text of {} bytes grow more than {} times",
+                  range.end - range.begin, NormalizedText::kMaxGrowth);
+    }
     const auto size = static_cast<std::uint32_t>(normalized_.text.size());
     if (pipeline_.added.normalized().empty()) return read_words({0, size});
     // Pre-tokenizers may rewrite the text in place, so the stretches are collected first.

@@ -43,7 +43,7 @@ struct TokenizeOptions {
   std::size_t stop_after = std::numeric_limits<std::size_t>::max();
 };
 
-// Preconditions: valid UTF-8 of less than 2^32 bytes.
+// Preconditions: valid UTF-8 of at most 100 MB, so that also the normalized text has less than 2^32 bytes.
 Result<void> tokenize_text(const Pipeline& pipeline, std::string_view text, const TokenizeOptions& options,
                            std::vector<TextToken>& out);
 

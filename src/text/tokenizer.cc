@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "text/assemble.h"
 #include "text/pipeline.h"
 #include "text/truncation.h"
-#include "text/unicode.h"
 
 namespace narthex {
 
@@ -46,139 +46,8 @@ namespace {
 
 // The largest files of text encoders have 33 MB. The parser's tree takes some ten times the file.
 constexpr std::uint64_t kMaxFileBytes = 64u << 20;
-constexpr std::size_t kMaxTextBytes = 1u << 30;
-
-// Byte ranges to character ranges. Ranges begin in order, so the text is walked once.
-class CharacterCounter {
- public:
-  explicit CharacterCounter(std::string_view text) : text_(text) {}
-
-  Offsets characters(ByteRange range) {
-    if (range.begin < byte_) byte_ = character_ = 0;
-    character_ += count(byte_, range.begin);
-    byte_ = range.begin;
-    return {character_, character_ + count(range.begin, range.end)};
-  }
-
- private:
-  std::uint32_t count(std::uint32_t begin, std::uint32_t end) const {
-    std::uint32_t n = 0;
-    for (std::uint32_t i = begin; i < end; ++i) n += (static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80;
-    return n;
-  }
-
-  std::string_view text_;
-  std::uint32_t byte_ = 0;
-  std::uint32_t character_ = 0;
-};
-
-// Leading or trailing white space of a token: "Ġ" stands for the space in byte-level vocabularies.
-struct Blank {
-  std::uint32_t characters = 0;
-  std::uint32_t bytes = 0;
-};
-
-bool is_blank(char32_t c) {
-  return c == 0x120 || has_class(c, kWhitespace);
-}
-
-Blank leading_blank(std::string_view token) {
-  Blank blank;
-  for (const char* p = token.data(); p < token.data() + token.size();) {
-    if (!is_blank(decode_utf8(p))) break;
-    ++blank.characters;
-    blank.bytes = static_cast<std::uint32_t>(p - token.data());
-  }
-  return blank;
-}
-
-Blank trailing_blank(std::string_view token) {
-  Blank run;
-  for (const char* p = token.data(); p < token.data() + token.size();) {
-    const char* const at = p;
-    if (is_blank(decode_utf8(p))) {
-      ++run.characters;
-      run.bytes += static_cast<std::uint32_t>(p - at);
-    } else {
-      run = {};
-    }
-  }
-  return run;
-}
-
-void trim(Offsets& offsets, std::uint32_t leading, std::uint32_t trailing) {
-  offsets.begin = std::min(offsets.begin + leading, offsets.end);
-  if (trailing > 0 && offsets.end >= trailing) offsets.end = std::max(offsets.end - trailing, offsets.begin);
-}
-
-// One text of the request with its tokens.
-struct Side {
-  std::string_view text;
-  std::vector<TextToken> tokens;
-  std::size_t first_kept = 0;
-  std::size_t n_kept = 0;
-};
-
-class Assembler {
- public:
-  Assembler(const narthex::Pipeline& steps, const EncodeOptions& options) : steps_(steps), options_(options) {}
-
-  Encoding assemble(const std::vector<TemplatePart>& parts, std::span<const Side> sides) {
-    for (const TemplatePart& part : parts) {
-      if (part.kind != TemplatePart::kSpecial) {
-        const std::size_t which = part.kind == TemplatePart::kSecond ? 1 : 0;
-        add_side(sides[which], static_cast<std::uint8_t>(which), part.type_id);
-      } else if (options_.add_special_tokens) {
-        for (const std::int32_t id : part.ids) add(id, part.type_id, 1, 0, {}, {});
-      }
-    }
-    return std::move(out_);
-  }
-
- private:
-  void add(std::int32_t id, std::int32_t type_id, std::uint8_t special, std::uint8_t sequence, Offsets characters,
-           Offsets bytes) {
-    out_.ids.push_back(id);
-    out_.type_ids.push_back(type_id);
-    out_.special_mask.push_back(special);
-    out_.sequence.push_back(sequence);
-    if (!options_.offsets) return;
-    out_.offsets.push_back(characters);
-    out_.byte_offsets.push_back(bytes);
-  }
-
-  void add_side(const Side& side, std::uint8_t sequence, std::int32_t type_id) {
-    CharacterCounter counter(side.text);
-    for (std::size_t i = 0; i < side.n_kept; ++i) {
-      const TextToken& token = side.tokens[side.first_kept + i];
-      if (!options_.offsets) {
-        add(token.id, type_id, 0, sequence, {}, {});
-        continue;
-      }
-      Offsets characters = counter.characters(token.bytes);
-      Offsets bytes{token.bytes.begin, token.bytes.end};
-      for (const PostProcessor::Trim& rule : steps_.post.trims) trim_token(side, token, i, rule, characters, bytes);
-      add(token.id, type_id, 0, sequence, characters, bytes);
-    }
-  }
-
-  void trim_token(const Side& side, const TextToken& token, std::size_t index, const PostProcessor::Trim& rule,
-                  Offsets& characters, Offsets& bytes) const {
-    const std::string_view content = token.added
-                                         ? side.text.substr(token.bytes.begin, token.bytes.end - token.bytes.begin)
-                                         : steps_.model.vocabulary.token(token.id).value_or(std::string_view{});
-    Blank leading = leading_blank(content);
-    const Blank trailing = trailing_blank(content);
-    // The pre-tokenizer put this space before the text; it was never in it.
-    if (rule.keep_first && (index == 0 || characters.begin == 0)) leading = {};
-    trim(characters, leading.characters, trailing.characters);
-    trim(bytes, std::min(leading.bytes, bytes.end - bytes.begin), trailing.bytes);
-  }
-
-  const narthex::Pipeline& steps_;
-  const EncodeOptions& options_;
-  Encoding out_;
-};
+// Times NormalizedText::kMaxGrowth it stays below 2^32.
+constexpr std::size_t kMaxTextBytes = 100'000'000;
 
 Result<void> check_text(std::string_view text) {
   if (text.size() > kMaxTextBytes) {
@@ -225,7 +94,7 @@ Result<Encoding> encode_sides(const narthex::Pipeline& steps, std::span<Side> si
     sides[i].n_kept = lengths[i];
     if (options.side == TruncationSide::kLeft) sides[i].first_kept = sides[i].tokens.size() - lengths[i];
   }
-  Encoding out = Assembler(steps, options).assemble(is_pair ? steps.post.pair : steps.post.single, sides);
+  Encoding out = assemble(steps, sides, options);
   out.n_tokens_total = n_first + n_second + n_added;
   out.truncated = kept.first + kept.second < n_first + n_second;
   return out;

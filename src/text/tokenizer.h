@@ -74,7 +74,7 @@ class Tokenizer {
   static Result<Tokenizer> from_file(const std::filesystem::path& path);
 
   // Errors: kBadInput for text that is not UTF-8 (names the byte) or a max_length below the number of special tokens;
-  // kLimit for a text over 1 GiB.
+  // kLimit for a text over 100 MB.
   Result<Encoding> encode(std::string_view text, const EncodeOptions& options = {}) const;
   Result<Encoding> encode_pair(std::string_view first, std::string_view second,
                                const EncodeOptions& options = {}) const;

@@ -83,6 +83,21 @@ TEST(TokenizerJson, FlippedBitsNeverCrash) {
   }
 }
 
+// Ten replacements of "a" by 63 of them would ask for 63^10 bytes.
+TEST(TokenizerJson, NormalizersThatExplodeAreAnError) {
+  std::string steps;
+  for (int i = 0; i < 10; ++i) {
+    steps += fmt::format(R"({}{{"type": "Replace", "pattern": {{"String": "a"}}, "content": "{}"}})", i == 0 ? "" : ",",
+                         std::string(63, 'a'));
+  }
+  const Tokenizer t = tiny({"a"}, {{"normalizer", R"({"type": "Sequence", "normalizers": [)" + steps + "]}"}});
+  for (const bool offsets : {true, false}) {
+    const auto result = t.encode("a b", {.offsets = offsets});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::kLimit);
+  }
+}
+
 TEST(TokenizerJson, AMissingFileIsNamed) {
   const auto result = Tokenizer::from_file("/nowhere/tokenizer.json");
   ASSERT_FALSE(result);
