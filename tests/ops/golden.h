@@ -1,13 +1,16 @@
 // Golden models: an .onnx file that carries its own inputs and the outputs that ONNX Runtime computed, as initializers
 // named "golden.in:NAME" and "golden.out:NAME". tests/ops/make_contrib_goldens.py writes them.
 //
-//   check_golden(path)   builds, normalises and evaluates the model and compares every output; false when it differs
+//   check_golden(path)     builds, normalises and evaluates the model and compares every output; then checks that what
+//                          inference says of every value, sizes of inputs being symbols, is what came out
+//   golden_models(folder)  the files of a folder below tests/ops/data
 //
 // The tolerances are the model's metadata "rtol" and "atol".
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -15,6 +18,7 @@
 #include "graph/build.h"
 #include "onnx/read.h"
 #include "ops/evaluate.h"
+#include "ops/inference_check.h"
 #include "ops/normalise.h"
 #include "ops/util.h"
 
@@ -71,6 +75,19 @@ inline std::string difference(const Tensor& got, const Tensor& want, const Golde
   return {};
 }
 
+// The symbols of the graph's inputs under the sizes of actual ones.
+inline std::map<std::string, std::int64_t> bind_symbols(const Graph& graph, const std::vector<Tensor>& inputs) {
+  std::map<std::string, std::int64_t> sizes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::optional<Shape>& shape = graph.value(graph.inputs[i]).shape;
+    for (std::size_t d = 0; shape && d < shape->size(); ++d) {
+      const auto name = (*shape)[d].symbol_name();
+      if (name) sizes[std::string(*name)] = inputs[i].dims()[d];
+    }
+  }
+  return sizes;
+}
+
 inline Result<std::string> run_golden(const std::filesystem::path& path) {
   NX_TRY(const auto model, onnx::read_model(path));
   onnx::Model copy = *model;
@@ -79,24 +96,35 @@ inline Result<std::string> run_golden(const std::filesystem::path& path) {
   NX_TRY_VOID(normalise(graph));
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) inputs.push_back(golden.inputs.at(graph.value(id).name));
-  std::vector<std::string> names;
-  for (const onnx::ValueInfo& output : copy.graph.outputs) names.push_back(output.name);
-  NX_TRY(const std::vector<Tensor> outputs, evaluate(graph, std::move(inputs)));
+  NX_TRY(const std::vector<Tensor> outputs, evaluate(graph, inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string differs = difference(outputs[i], golden.outputs.at(names[i]), golden);
-    if (!differs.empty()) return fmt::format("output '{}': {}", names[i], differs);
+    const std::string& name = copy.graph.outputs[i].name;
+    const std::string differs = difference(outputs[i], golden.outputs.at(name), golden);
+    if (!differs.empty()) return fmt::format("output '{}': {}", name, differs);
   }
+  const auto sizes = bind_symbols(graph, inputs);
+  infer_graph(graph);
+  check_inference(graph, inputs, [&](std::string_view symbol) -> std::optional<std::int64_t> {
+    const auto found = sizes.find(std::string(symbol));
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+  });
   return std::string();
 }
 
-inline bool check_golden(const std::filesystem::path& path) {
+inline void check_golden(const std::filesystem::path& path) {
+  SCOPED_TRACE(path.filename());
   const auto differs = run_golden(path);
-  if (!differs) {
-    ADD_FAILURE() << differs.error().message;
-    return false;
+  ASSERT_TRUE(differs) << differs.error().message;
+  EXPECT_EQ(*differs, "");
+}
+
+inline std::vector<std::filesystem::path> golden_models(const char* folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(NARTHEX_TEST_DATA) / folder)) {
+    if (entry.path().extension() == ".onnx") files.push_back(entry.path());
   }
-  EXPECT_EQ(*differs, "") << path.filename();
-  return differs->empty();
+  std::ranges::sort(files);
+  return files;
 }
 
 }  // namespace narthex

@@ -1,7 +1,8 @@
-"""Writes the golden models of tests/ops/contrib_test.cc: small com.microsoft graphs with random weights, their inputs
-and what ONNX Runtime computes from them, in one .onnx file each (see tests/ops/golden.h).
+"""Writes the golden models of tests/ops/contrib_test.cc and families_test.cc: small graphs with random weights, their
+inputs and what ONNX Runtime computes from them, in one .onnx file each (see tests/ops/golden.h). The folder contrib
+has com.microsoft operators; families has what the ONNX node tests leave out of matrix products, norms and quantisation.
 
-    python3 tests/ops/make_contrib_goldens.py tests/ops/data/contrib
+    python3 tests/ops/make_contrib_goldens.py tests/ops/data
 
 Needs onnx, onnxruntime and numpy. The numbers depend on the version of numpy only through its random generator.
 """
@@ -17,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 MS = "com.microsoft"
 F32, I32, I64, U8 = np.float32, np.int32, np.int64, np.uint8
 OUT = pathlib.Path(sys.argv[1])
+folder = "contrib"
 rng = np.random.default_rng(7)
 written = 0
 
@@ -54,7 +56,7 @@ def write(name, model, feeds, results, rtol=1e-5, atol=2e-6):
     for info, result in zip(model.graph.output, results):
         info.CopyFrom(helper.make_tensor_value_info(info.name, helper.np_dtype_to_tensor_dtype(result.dtype), [None] * result.ndim))
     helper.set_model_props(model, {"rtol": repr(rtol), "atol": repr(atol)})
-    (OUT / f"{name}.onnx").write_bytes(model.SerializeToString())
+    (OUT / folder / f"{name}.onnx").write_bytes(model.SerializeToString())
     written += 1
 
 
@@ -261,13 +263,93 @@ def gather_blocks():
         case(f"gather_{name}_axis", "GatherBlockQuantized", {"t": tensor("t", table), "ids": ids, "s": scales.T.copy()}, constants=c, opset=21, block_size=16, gather_axis=1, quantize_axis=0)
 
 
+def onnx_case(name, op, inputs, outputs=("y",), **more):
+    return case(name, op, inputs, outputs, domain="", **more)
+
+
+def inner_case(name, op, inputs, opset, **attributes):
+    """Behind another node, so that no rank is declared where the operator is normalised."""
+    first, *rest = inputs
+    nodes = [helper.make_node("Neg", [first], ["inner"]), helper.make_node(op, ["inner", *rest], ["y"], **attributes)]
+    graph_case(name, nodes, inputs, ("y",), opset=opset)
+
+
+def plain_products():
+    for name, a, b in (("row_matrix", (4,), (4, 3)), ("matrix_column", (3, 4), (4,)), ("dot", (4,), (4,)), ("row_batch", (4,), (2, 4, 3)), ("broadcast", (2, 1, 3, 4), (5, 4, 2)), ("empty_k", (2, 0), (0, 3))):
+        onnx_case(f"matmul_{name}", "MatMul", {"a": floats(*a), "b": floats(*b)})
+    for dtype in (np.int32, np.int64, np.uint32, np.uint64, np.float64):
+        a, b = rng.integers(0, 2**31 - 1, (3, 4)).astype(dtype), rng.integers(0, 2**31 - 1, (4, 2)).astype(dtype)
+        onnx_case(f"matmul_{np.dtype(dtype).name}", "MatMul", {"a": a, "b": b})
+    onnx_case("matmul_float16", "MatMul", {"a": floats(3, 8).astype(np.float16), "b": floats(8, 5).astype(np.float16)}, rtol=2e-3, atol=1e-3)
+    onnx_case("gemm_scalar_c", "Gemm", {"a": floats(4, 3), "b": floats(4, 5), "c": floats(1)}, transA=1, alpha=0.5, beta=2.0, opset=9)
+    onnx_case("gemm_column_c", "Gemm", {"a": floats(3, 4), "b": floats(4, 5), "c": floats(3, 1)}, opset=11)
+    equations = {
+        "bij,bjk->bik": ((2, 3, 4), (2, 4, 5)), "...ij,...jk->...ik": ((2, 3, 4), (2, 4, 5)), "bsd,dhk->bshk": ((2, 3, 4), (4, 2, 5)),
+        "bqhd,bkhd->bhqk": ((2, 3, 2, 4), (2, 5, 2, 4)), "bhqk,bkhd->bqhd": ((2, 2, 3, 5), (2, 5, 2, 4)), "ii->i": ((4, 4),), "...ii->...": ((2, 3, 3),), "ij->": ((3, 4),),
+        "i,j": ((3,), (4,)), "ba": ((3, 4),), "ij, jk, kl -> il": ((2, 3), (3, 4), (4, 2)), "a...,...b->ab...": ((2, 3), (3, 4)), "Ab,bC->AC": ((2, 3), (3, 2)),
+    }
+    for i, (equation, shapes) in enumerate(equations.items()):
+        onnx_case(f"einsum_{i}", "Einsum", {f"x{j}": floats(*s) for j, s in enumerate(shapes)}, equation=equation)
+
+
+def plain_norms():
+    for op in ("Softmax", "LogSoftmax", "Hardmax"):
+        for axis in (0, 1, 2, -2):
+            if axis >= 0:
+                inner_case(f"{op.lower()}_11_{axis}", op, {"x": floats(2, 3, 4)}, 11, axis=axis)
+            onnx_case(f"{op.lower()}_13_{axis}", op, {"x": floats(2, 3, 4)}, axis=axis)
+        inner_case(f"{op.lower()}_11_default", op, {"x": floats(2, 3, 4)}, 11)
+    inf = np.array([[-np.inf, -np.inf], [0, -np.inf], [3e38, -3e38]], F32)
+    onnx_case("softmax_infinite", "Softmax", {"x": inf})
+    x = floats(2, 3, 4, 5)
+    for axis in (0, 1, 2, 3, -2):
+        onnx_case(f"layer_norm_{axis}", "LayerNormalization", {"x": x, "g": floats(*x.shape[axis:]), "b": floats(*x.shape[axis:])}, ("y", "mean", "inverse"), axis=axis, epsilon=1e-3)
+    onnx_case("layer_norm_float64", "LayerNormalization", {"x": x.astype(np.float64), "g": floats(5).astype(np.float64)})
+    onnx_case("layer_norm_float16", "LayerNormalization", {"x": x.astype(np.float16), "g": floats(5).astype(np.float16), "b": floats(5).astype(np.float16)}, rtol=2e-3, atol=1e-3)
+    onnx_case("rms_norm", "RMSNormalization", {"x": x, "g": floats(4, 5)}, axis=-2, opset=23)
+    onnx_case("lp_norm_1", "LpNormalization", {"x": x}, axis=2, p=1)
+    for opset, n in ((18, 2), (21, 6)):
+        onnx_case(f"group_norm_{opset}", "GroupNormalization", {"x": floats(2, 6, 4, 3), "g": floats(n), "b": floats(n)}, num_groups=2, opset=opset)
+    onnx_case("instance_norm", "InstanceNormalization", {"x": x, "g": floats(3), "b": floats(3)}, epsilon=1e-2)
+    onnx_case("batch_norm", "BatchNormalization", {"x": x, "g": floats(3), "b": floats(3), "m": floats(3), "v": rng.random(3).astype(F32)}, epsilon=1e-2)
+    onnx_case("mean_variance_norm", "MeanVarianceNormalization", {"x": x}, axes=[1, 3], rtol=1e-4, atol=1e-5)
+
+
+def plain_quantised():
+    x, scales = floats(3, 4, 5, scale=4), (rng.random(4) * 0.1 + 0.01).astype(F32)
+    for dtype, zeros in ((np.uint8, [0, 128, 255, 3]), (np.int8, [0, -128, 127, 3])):
+        name, z = np.dtype(dtype).name, np.array(zeros, dtype)
+        onnx_case(f"quantize_{name}", "QuantizeLinear", {"x": x, "s": scales, "z": z}, axis=1, rtol=0.0, atol=0.0)
+        onnx_case(f"quantize_{name}_negative_axis", "QuantizeLinear", {"x": x, "s": scales, "z": z}, axis=-2, rtol=0.0, atol=0.0)
+        onnx_case(f"dequantize_{name}", "DequantizeLinear", {"x": rng.integers(-128, 128, (3, 4, 5)).astype(dtype), "s": scales, "z": z}, axis=1, rtol=0.0, atol=0.0)
+    halves = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 255.5, 1e30, -1e30, np.inf, -np.inf], F32)
+    onnx_case("quantize_halves", "QuantizeLinear", {"x": halves, "s": np.array(1, F32)}, rtol=0.0, atol=0.0, opset=10)
+    onnx_case("quantize_int16_blocks", "QuantizeLinear", {"x": x, "s": (rng.random((3, 2, 5)) + 0.01).astype(F32), "z": rng.integers(-9, 9, (3, 2, 5)).astype(np.int16)}, axis=1, block_size=3, opset=21, rtol=0.0, atol=0.0)
+    onnx_case("dequantize_int32", "DequantizeLinear", {"x": rng.integers(-(2**31), 2**31, (3, 4)).astype(I32), "s": scales}, axis=1, rtol=0.0, atol=0.0)
+    onnx_case("dequantize_float16", "DequantizeLinear", {"x": rng.integers(0, 255, (3, 4)).astype(U8), "s": scales.astype(np.float16)}, axis=1, opset=21, rtol=0.0, atol=0.0)
+    b, bz = rng.integers(-128, 128, (2, 6, 3)).astype(np.int8), np.array(-7, np.int8)
+    a = rng.integers(0, 256, (2, 4, 6)).astype(U8)
+    onnx_case("matmul_integer", "MatMulInteger", {"a": a, "b": b, "az": np.array(200, U8), "bz": bz})
+    onnx_case("matmul_integer_s8", "MatMulInteger", {"a": rng.integers(-128, 128, (4, 6)).astype(np.int8), "b": b, "az": np.array(-3, np.int8), "bz": np.array([[[1, -2, 3]], [[7, 0, -1]]], np.int8)})
+    onnx_case("matmul_integer_bare", "MatMulInteger", {"a": a, "b": b})
+    for name, dtype in (("u8", U8), ("s8", np.int8)):
+        onnx_case(f"qlinear_matmul_{name}", "QLinearMatMul", {"a": rng.integers(0, 127, (4, 6)).astype(dtype), "as": np.array(0.02, F32), "az": np.array(13, dtype), "b": b[0], "bs": (rng.random(3) * 0.1 + 0.01).astype(F32), "bz": np.array([1, -2, 3], np.int8), "ys": np.array(0.3, F32), "yz": np.array(77, dtype)}, rtol=0.0, atol=0.0)
+
+
 def main():
-    OUT.mkdir(parents=True, exist_ok=True)
-    for old in OUT.glob("*.onnx"):
-        old.unlink()
-    for make in (activations, products, norms, attentions, multi_head, rotary, quantised, n_bits, gather_blocks):
-        make()
-    print(f"{written} golden models in {OUT}")
+    global folder, written
+    groups = {
+        "contrib": (activations, products, norms, attentions, multi_head, rotary, quantised, n_bits, gather_blocks),
+        "families": (plain_products, plain_norms, plain_quantised),
+    }
+    for folder, makers in groups.items():
+        (OUT / folder).mkdir(parents=True, exist_ok=True)
+        for old in (OUT / folder).glob("*.onnx"):
+            old.unlink()
+        written = 0
+        for make in makers:
+            make()
+        print(f"{written} golden models in {OUT / folder}")
 
 
 main()
