@@ -179,6 +179,17 @@ void infer_content(InferContext& c, std::size_t n_axes) {
   c.set_content(0, {total});
 }
 
+std::optional<std::vector<std::int64_t>> known_axes(const InferContext& c) {
+  const auto content = c.content(1);
+  if (!content) return std::nullopt;
+  std::vector<std::int64_t> axes;
+  for (const Dim& axis : *content) {
+    if (!axis.is_constant()) return std::nullopt;
+    axes.push_back(*axis.constant());
+  }
+  return axes;
+}
+
 template <ReduceOp kOp>
 Result<void> infer_reduce(InferContext& c) {
   const Shape* shape = c.shape(0);
@@ -187,7 +198,8 @@ Result<void> infer_reduce(InferContext& c) {
   NX_TRY(const std::int64_t keepdims, c.node().int_attr("keepdims", 1));
   std::vector<std::int64_t> given;
   if (c.has(1)) {
-    if (c.constant(1) == nullptr) {
+    const auto known = known_axes(c);
+    if (!known) {
       if (keepdims != 0) {  // which dims become 1 is not known, but their number is
         Shape unknown;
         for (std::size_t i = 0; i < shape->size(); ++i) unknown.push_back(Dim::unknown());
@@ -195,7 +207,7 @@ Result<void> infer_reduce(InferContext& c) {
       }
       return {};
     }
-    NX_TRY(given, ints_of(*c.constant(1), "axes"));
+    given = *known;
   }
   NX_TRY(const std::vector<std::int64_t> axes,
          reduced_axes(c.node(), &given, static_cast<std::int64_t>(shape->size())));

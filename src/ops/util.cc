@@ -83,7 +83,11 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
 
 std::vector<std::int64_t> contiguous_strides(const Dims& dims) {
   std::vector<std::int64_t> strides(dims.size(), 1);
-  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  for (std::size_t i = dims.size(); i-- > 1;) {
+    // Without elements the other dims may be anything: their product wraps, and nothing is read with it.
+    strides[i - 1] =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[i]) * static_cast<std::uint64_t>(dims[i]));
+  }
   return strides;
 }
 
