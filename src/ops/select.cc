@@ -256,7 +256,7 @@ Result<void> eval_reverse_sequence(const Node& node, EvalContext& c) {
   const Tensor& x = c.input(0);
   NX_TRY(const std::int64_t batch_axis, node.int_attr("batch_axis", 1));
   NX_TRY(const std::int64_t time_axis, node.int_attr("time_axis", 0));
-  if (x.rank() < 2 || batch_axis + time_axis != 1 || batch_axis * time_axis != 0) {
+  if (x.rank() < 2 || (batch_axis != 0 && batch_axis != 1) || time_axis != 1 - batch_axis) {
     return fail(ErrorCode::kBadModel, "batch axis {} and time axis {} of rank {} must be 0 and 1", batch_axis,
                 time_axis, x.rank());
   }

@@ -177,17 +177,19 @@ Result<std::vector<std::int64_t>> split_sizes(const Node& node, const EvalContex
   } else {
     NX_TRY(const std::int64_t parts, node.int_attr("num_outputs", n));
     if (parts != n) return fail(ErrorCode::kBadModel, "num_outputs is {}, but there are {} outputs", parts, n);
-    const std::int64_t part = (size + n - 1) / n;
+    const std::int64_t part = size / n + (size % n != 0 ? 1 : 0);
     sizes.assign(static_cast<std::size_t>(n), part);
     sizes.back() = size - part * (n - 1);
   }
-  std::int64_t sum = 0;
+  std::int64_t rest = size;
   for (const std::int64_t part : sizes) {
-    if (part < 0 || part > size - sum) sum = size + 1;
-    if (sum > size) break;
-    sum += part;
+    if (part < 0 || part > rest) {
+      rest = -1;
+      break;
+    }
+    rest -= part;
   }
-  if (static_cast<std::int64_t>(sizes.size()) != n || sum != size) {
+  if (static_cast<std::int64_t>(sizes.size()) != n || rest != 0) {
     return fail(ErrorCode::kBadModel, "a dimension of {} does not split into {} outputs of sizes {}", size, n,
                 dims_string(sizes));
   }
