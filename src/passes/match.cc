@@ -73,6 +73,7 @@ std::optional<std::pair<ValueId, double>> with_scalar(const Graph& graph, const 
 }
 
 std::optional<std::int64_t> last_dim(const Graph& graph, ValueId value) {
+  if (value == kNoValue) return std::nullopt;
   const auto& shape = graph.value(value).shape;
   if (!shape || shape->empty()) return std::nullopt;
   return shape->back().constant();
