@@ -12,8 +12,15 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// About 30 us of one core: less is not worth waking another for.
-constexpr double kMinChunkWork = 1 << 21;  // multiply-adds
+// Waking a spinning worker and meeting it again costs about 1 us; this much work takes about 4. In multiply-adds, where
+// reading a weight counts as kWeightCost of them: with few rows a product is as slow as memory.
+constexpr double kMinChunkWork = 1 << 19;
+constexpr double kWeightCost = 4;
+
+double work_of(std::size_t m, std::size_t n, std::size_t k) {
+  return (static_cast<double>(m) + kWeightCost) * static_cast<double>(n) *
+         static_cast<double>(std::max<std::size_t>(k, 1));
+}
 
 constexpr std::size_t divide_up(std::size_t a, std::size_t b) {
   return (a + b - 1) / b;
@@ -28,9 +35,7 @@ struct Grid {
 
 Grid split(const Team& team, std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t kRowStep = 56, kColStep = 64;  // whole tiles of every instruction set
-  const double work =
-      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::size_t>(k, 1));
-  const auto most = static_cast<std::size_t>(std::max(1.0, work / kMinChunkWork));
+  const auto most = static_cast<std::size_t>(std::max(1.0, work_of(m, n, k) / kMinChunkWork));
   // Four blocks per core even out cores that are disturbed; with one core any split only costs.
   const std::size_t wanted =
       team.size() == 1 ? 1 : std::min<std::size_t>(most, 4 * static_cast<std::size_t>(team.size()));
@@ -124,9 +129,8 @@ void gemm_f32_batched(Team& team, const BatchedGemmF32& call) {
     if (scratch.size > kKeptFloats) scratch = {};
     return;
   }
-  const double work =
-      static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(std::max<std::size_t>(call.k, 1));
-  const std::size_t grain = static_cast<std::size_t>(std::clamp(kMinChunkWork / work, 1.0, 1e6));
+  const std::size_t grain =
+      static_cast<std::size_t>(std::clamp(kMinChunkWork / work_of(call.m, call.n, call.k), 1.0, 1e6));
   team.parallel_for(products, grain, [&](std::size_t begin, std::size_t end) {
     float* packed = scratch_of_at_least(scratch, packed_size);
     for (std::size_t i = begin; i < end; i++) {

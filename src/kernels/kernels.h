@@ -5,7 +5,7 @@
 // Chosen once, at the first call, by feature bits and NARTHEX_ISA. Every table gives bit-identical results: vectors
 // have 16 lanes everywhere, reductions run over one fixed tree of those lanes, products run over k in order, and
 // multiply-adds are fused on purpose or not at all. Kernels use one thread; gemm.h spreads products over a Team.
-// Covered by tests/kernels/kernels_test.cc, for every row of kernels.def and every table.
+// Covered by tests/kernels: every row of kernels.def on every table.
 #pragma once
 
 #include <span>
