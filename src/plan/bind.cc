@@ -20,6 +20,10 @@ Result<void> bind_dim(const Graph& graph, const Value& declared, std::size_t d, 
   }
   const auto name = dim.symbol_name();
   if (!name) return {};
+  if (found == 0) {
+    return fail(ErrorCode::kBadInput, "{}: input '{}' is empty in dimension {} ({})", graph.source, declared.name, d,
+                *name);
+  }
   const auto [bound, is_new] = bindings.try_emplace(std::string(*name), Binding{found, declared.name});
   if (is_new || bound->second.value == found) return {};
   return fail(ErrorCode::kBadInput, "{}: input '{}' has {} in dimension {} ({}), but input '{}' has {}", graph.source,

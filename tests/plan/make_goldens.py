@@ -1,12 +1,14 @@
 """Writes tests/plan/data/goldens/*.json: what ONNX Runtime computes for the small graphs of tests/data/graphs.
 
-    python3 tests/plan/make_goldens.py            (needs the wheels onnxruntime and numpy)
+    python3 tests/plan/make_goldens.py                  (needs the wheels onnxruntime and numpy)
+    python3 tests/plan/make_goldens.py MODELS TARGET    the same for every .onnx file of another folder
 
 Each case holds whole inputs (several shapes; full, ragged and single-token masks) and every 13th element of each output.
 A case that ONNX Runtime itself refuses is left out.
 """
 import json
 import pathlib
+import sys
 
 import numpy as np
 import onnxruntime
@@ -44,9 +46,11 @@ def run_case(session, case, rng):
 
 def main():
     onnxruntime.set_default_logger_severity(4)
-    target = ROOT / "plan" / "data" / "goldens"
+    folder, target = ROOT / "data" / "graphs", ROOT / "plan" / "data" / "goldens"
+    if len(sys.argv) == 3:
+        folder, target = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    for path in sorted((ROOT / "data" / "graphs").glob("*.onnx")):
+    for path in sorted(folder.glob("*.onnx")):
         rng = np.random.default_rng(7)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         cases = []
