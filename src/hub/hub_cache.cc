@@ -125,7 +125,7 @@ HubCache::Entry HubCache::find(std::string_view revision, std::string_view file)
 
 Result<std::filesystem::path> HubCache::publish(std::string_view commit, std::string_view file,
                                                 std::string_view etag) const {
-  const std::filesystem::path path = pointer(commit, file);
+  std::filesystem::path path = pointer(commit, file);
   NX_TRY_VOID(make_directories(path.parent_path()));
   const std::filesystem::path temporary = path.string() + fmt::format(".{}.new", ::getpid());
   std::error_code code;
@@ -151,7 +151,8 @@ Result<void> HubCache::write_ref(std::string_view revision, std::string_view com
 
 void HubCache::remember_missing(std::string_view commit, std::string_view file) const {
   const std::filesystem::path path = folder_ / ".no_exist" / commit / file;
-  if (make_directories(path.parent_path())) static_cast<void>(PartialFile::open(path));
+  if (!make_directories(path.parent_path())) return;
+  [[maybe_unused]] const auto created = PartialFile::open(path);
 }
 
 Result<void> HubCache::prepare() const {

@@ -17,7 +17,7 @@ bool is_on(const char* name) {
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
 }
 
-std::string trimmed(std::string text) {
+std::string trimmed(const std::string& text) {
   const char* blank = " \t\r\n";
   const auto first = text.find_first_not_of(blank);
   if (first == std::string::npos) return {};
@@ -47,7 +47,7 @@ Result<std::string> find_token(const std::filesystem::path& hf_home) {
   if (token.empty()) {
     const std::string named = environment("HF_TOKEN_PATH");
     auto text = read_file(named.empty() ? hf_home / "token" : expanded(named), kMaxTokenFile);
-    if (text) token = trimmed(std::move(*text));  // no file: no token, and most models need none
+    if (text) token = trimmed(*text);  // no file: no token, and most models need none
   }
   if (std::any_of(token.begin(), token.end(), [](char c) { return c <= 0x20 || c >= 0x7F; })) {
     return fail(ErrorCode::kUsage,
