@@ -1,5 +1,5 @@
 // Whether tensors fit the inputs that a graph declares: number, type, rank, fixed dimensions, and that one name
-// ("batch") means one number throughout.
+// ("batch") means one positive number throughout.
 //
 //   check_inputs(graph, inputs)   the passes rely on it: a graph simplified for equal names would be wrong for others
 //

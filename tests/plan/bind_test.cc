@@ -30,6 +30,8 @@ TEST(CheckInputs, SentencesNameTheInput) {
             "test.onnx: input 'mask' has 4 in dimension 1 (seq), but input 'ids' has 5");
   EXPECT_EQ(refusal({zeros({3, 5}), zeros({3, 5}), zeros({1})}),
             "test.onnx: input 'two' must have 2 in dimension 0, but has 1");
+  EXPECT_EQ(refusal({zeros({3, 0}), zeros({3, 0}), zeros({2})}),
+            "test.onnx: input 'ids' is empty in dimension 1 (seq)");
   EXPECT_EQ(refusal({zeros({15}), zeros({3, 5}), zeros({2})}),
             "test.onnx: input 'ids' must have shape [batch, seq], but has [15]");
   EXPECT_EQ(refusal({random_floats({3, 5}), zeros({3, 5}), zeros({2})}),
