@@ -67,6 +67,7 @@ bool is_foldable(const Graph& graph, const Node& node) {
 // Evaluates the node and stores its results; false when it is left as it is.
 bool fold(Graph& graph, const Node& node, Budget& budget) {
   std::vector<const Tensor*> inputs;
+  inputs.reserve(node.inputs.size());
   for (const ValueId v : node.inputs) inputs.push_back(constant_of(graph, v));
   std::vector<Tensor> results(node.outputs.size());
   EvalContext context(inputs, results, result_limit(graph, node, budget));
