@@ -29,8 +29,8 @@ int unknown_command(std::string_view typed) {
   std::vector<std::string_view> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
   const auto nearest = nearest_name(typed, names);
-  return report({ErrorCode::kUsage, fmt::format("'{}' is not a command{}; `narthex --help` lists all", typed,
-                                                nearest ? fmt::format("; did you mean '{}'?", *nearest) : "")});
+  const std::string hint = nearest ? fmt::format("; did you mean '{}'?", *nearest) : ";";
+  return report({ErrorCode::kUsage, fmt::format("'{}' is not a command{} `narthex --help` lists all", typed, hint)});
 }
 
 // A mistyped NARTHEX_ISA or NARTHEX_THREADS is said before any work is done.

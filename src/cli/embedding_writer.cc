@@ -87,6 +87,10 @@ Result<void> EmbeddingWriter::open_part(const std::string& job) {
   const std::filesystem::path job_file = part_.string() + ".job";
   std::error_code code;
   if (std::filesystem::exists(part_, code)) {
+    // Reading on where a device or a pipe stopped has no meaning, and some never end.
+    if (!std::filesystem::is_regular_file(part_, code)) {
+      return fail(ErrorCode::kUsage, "{}: is not a regular file; choose another --output", part_.string());
+    }
     const auto left = read_file(job_file, 1 << 20);
     if (!left || *left != job) {
       return fail(ErrorCode::kUsage, "{}: was left by another job ({}); delete it, or choose another --output",

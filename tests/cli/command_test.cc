@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Run {
+struct Outcome {
   int code = -1;
   std::string out;
   std::string err;
@@ -32,7 +32,7 @@ std::string slurp(const std::string& path) {
 }
 
 // `arguments` go through the shell, quoted by the caller; an own, empty NARTHEX_HOME keeps the user's models out.
-Run narthex(const std::string& arguments) {
+Outcome narthex(const std::string& arguments) {
   const std::string stem = ::testing::TempDir() + "/command_test";
   const std::string home = stem + "_home";
   const int status = std::system(
@@ -43,7 +43,7 @@ Run narthex(const std::string& arguments) {
 
 TEST(Command, EveryCommandHasHelpWithAnExample) {
   for (const Command& command : commands()) {
-    const Run run = narthex(std::string(command.name) + " --help");
+    const Outcome run = narthex(std::string(command.name) + " --help");
     EXPECT_EQ(run.code, kOk) << command.name;
     EXPECT_THAT(run.out, HasSubstr("Example:")) << command.name;
     EXPECT_EQ(run.err, "") << command.name;
@@ -51,26 +51,26 @@ TEST(Command, EveryCommandHasHelpWithAnExample) {
 }
 
 TEST(Command, AMistypedCommandGetsTheNearest) {
-  const Run run = narthex("embd hello");
+  const Outcome run = narthex("embd hello");
   EXPECT_EQ(run.code, kUsageError);
   EXPECT_EQ(run.out, "");
   EXPECT_EQ(run.err, "narthex: 'embd' is not a command; did you mean 'embed'? `narthex --help` lists all\n");
 }
 
 TEST(Command, AMistypedModelGetsTheNearest) {
-  const Run run = narthex("embed --model bge-smal-en hello");
+  const Outcome run = narthex("embed --model bge-smal-en hello");
   EXPECT_EQ(run.code, kUnusable);
   EXPECT_THAT(run.err, HasSubstr("model 'bge-smal-en' is not known; did you mean 'bge-small-en-v1.5'?"));
 }
 
 TEST(Command, AModelThatIsNotHereSaysHowToGetIt) {
-  const Run run = narthex("embed hello");
+  const Outcome run = narthex("embed hello");
   EXPECT_EQ(run.code, kUnusable);
   EXPECT_THAT(run.err, HasSubstr("narthex pull bge-small-en-v1.5"));
 }
 
 TEST(Command, TheHashingEmbedderWorksWithNothingAndSaysWhatItIs) {
-  const Run run = narthex("embed --model hashing-ngram-256 hello 'héllo'");
+  const Outcome run = narthex("embed --model hashing-ngram-256 hello 'héllo'");
   EXPECT_EQ(run.code, kOk);
   const auto json = parse_json(run.out, "stdout");
   ASSERT_TRUE(json) << run.out;
@@ -95,7 +95,7 @@ TEST(Command, MistypedVariablesAreUsageErrorsToo) {
 }
 
 TEST(Command, ModelsListsTheCatalogWithoutANetwork) {
-  const Run run = narthex("models --format json");
+  const Outcome run = narthex("models --format json");
   EXPECT_EQ(run.code, kOk);
   const auto json = parse_json(run.out, "stdout");
   ASSERT_TRUE(json) << run.out;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "base/file.h"
@@ -91,13 +93,26 @@ TEST_F(EmbeddingWriterTest, WhatAnotherJobLeftIsNotMixedIn) {
 }
 
 TEST_F(EmbeddingWriterTest, AFullDiskIsAnErrorAndNotAResult) {
-  if (!fs::exists("/dev/full")) return;
-  fs::create_symlink("/dev/full", output_ + ".part");
-  std::ofstream(output_ + ".part.job") << "job";
+  // The kernel refuses to grow files past this limit, as it does on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
   auto writer = open(EmbedFormat::kJsonl);
-  const bool written = writer && (*writer)->write(row(1, 2)) && (*writer)->finish();
-  EXPECT_FALSE(written);
+  ASSERT_TRUE(writer) << writer.error().message;
+  const rlimit small{1024, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  bool written = true;
+  for (int i = 0; i < 1000 && written; ++i) written = (*writer)->write(row(1, 2)) && (*writer)->flush();
+  const bool finished = written && (*writer)->finish();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_FALSE(finished);
   EXPECT_FALSE(fs::exists(output_));
+}
+
+// /dev/full never ends when it is read: this once hung.
+TEST_F(EmbeddingWriterTest, APartThatIsADeviceIsRefused) {
+  fs::create_symlink("/dev/full", output_ + ".part");
+  EXPECT_THAT(open(EmbedFormat::kJsonl).error().message, HasSubstr("is not a regular file"));
 }
 
 }  // namespace

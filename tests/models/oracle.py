@@ -2,8 +2,11 @@
 """Oracles of the models layer.
 
     oracle.py texts OUT.jsonl                       the varied texts that parity is measured on
-    oracle.py embeddings MODEL.onnx TOKENIZER.json POOLING MAX_LENGTH TEXTS.jsonl OUT.f32
-                                                    vectors by ONNX Runtime, one text at a time; raw float32 rows
+    oracle.py embeddings MODEL.onnx TOKENIZER.json POOLING MAX_LENGTH OPTIMISE TEXTS.jsonl OUT.f32
+                                                    vectors by ONNX Runtime, one text at a time; raw float32 rows.
+                                                    OPTIMISE all or none: its own graph optimisations
+    oracle.py values MODEL.onnx IDS OUT             every value of the graph as ONNX Runtime computes it for one text of
+                                                    token ids (comma-separated), without its optimisations
     oracle.py hashing N OUT.jsonl                   N nasty texts with the counts of the hashing embedder
 
 POOLING is cls, mean, or the name of an output that is pooled already.
@@ -61,7 +64,7 @@ def varied_texts():
     return texts
 
 
-def embeddings(model, tokenizer, pooling, max_length, texts_file, out):
+def embeddings(model, tokenizer, pooling, max_length, optimise, texts_file, out):
     import numpy as np
     import onnxruntime as ort
     from tokenizers import Tokenizer
@@ -69,7 +72,10 @@ def embeddings(model, tokenizer, pooling, max_length, texts_file, out):
     tok.no_padding()
     tok.enable_truncation(int(max_length))
     tok.encode_special_tokens = True
-    session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+    options = ort.SessionOptions()
+    if optimise == "none":
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     declared = [i.name for i in session.get_inputs()]
     names = [o.name for o in session.get_outputs()]
     wanted = pooling if pooling in names else names[0]
@@ -85,6 +91,31 @@ def embeddings(model, tokenizer, pooling, max_length, texts_file, out):
             h = h.mean(axis=0)
         rows.append(h / max(np.linalg.norm(h), 1e-12))
     np.array(rows, np.float32).tofile(out)
+
+
+def values(model, ids, out):
+    """Writes, for each value: name, ONNX type number, dims, then raw bytes; lengths as u32, dims as i64."""
+    import struct
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    graph = onnx.load(model)
+    declared = {o.name for o in graph.graph.output}
+    inner = [o for n in graph.graph.node for o in n.output if o and o not in declared]
+    graph.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    ids = np.array([[int(i) for i in ids.split(",")]], np.int64)
+    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    feeds = {i.name: feeds[i.name] for i in session.get_inputs()}
+    names = [o.name for o in session.get_outputs()]
+    with open(out, "wb") as f:
+        for name, value in [*feeds.items(), *zip(names, session.run(names, feeds))]:
+            value = np.ascontiguousarray(value)
+            f.write(struct.pack("<I", len(name.encode())) + name.encode())
+            f.write(struct.pack("<II", onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.ndim))
+            f.write(struct.pack(f"<{value.ndim}q", *value.shape) + value.tobytes())
 
 
 def hashing_counts(text):
@@ -121,6 +152,8 @@ def main():
             out.writelines(json.dumps({"text": t}) + "\n" for t in varied_texts())
     elif command == "embeddings":
         embeddings(*a)
+    elif command == "values":
+        values(*a)
     elif command == "hashing":
         with open(a[1], "w") as out:
             out.writelines(json.dumps({"text": t, "counts": hashing_counts(t)}) + "\n" for t in nasty_texts(int(a[0])))
