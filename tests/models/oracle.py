@@ -112,7 +112,6 @@ def values(model, ids, out):
     names = [o.name for o in session.get_outputs()]
     with open(out, "wb") as f:
         for name, value in [*feeds.items(), *zip(names, session.run(names, feeds))]:
-            value = np.ascontiguousarray(value)
             f.write(struct.pack("<I", len(name.encode())) + name.encode())
             f.write(struct.pack("<II", onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.ndim))
             f.write(struct.pack(f"<{value.ndim}q", *value.shape) + value.tobytes())
