@@ -35,17 +35,16 @@ struct Measured {
   double p99_ms = 0;
 };
 
-// Words in an order that depends on the seed alone; lengths as in the peers' benchmark (bench/embed.py makes the same
-// texts).
+// Words of one token each in the vocabulary of BERT, in an order that depends on the seed alone.
 std::string made_text(std::size_t n_words, std::uint32_t seed) {
-  static constexpr const char* kWords[] = {"the",    "retrieval", "pipeline", "guard",    "verifies", "whether",
-                                           "an",     "incoming",  "prompt",   "was",      "an",       "attack",
-                                           "before", "five",      "relevant", "passages", "are",      "fetched",
-                                           "from",   "the",       "index"};
+  static constexpr const char* kWords[] = {"the",  "user",   "asked",    "system", "model",  "memory", "index",
+                                           "page", "answer", "question", "guard",  "prompt", "attack", "before",
+                                           "five", "from",   "with",     "was",    "is",     "and",    "a"};
   std::string text;
   for (std::size_t i = 0; i < n_words; ++i) {
     seed = seed * 1664525u + 1013904223u;
-    text += (text.empty() ? "" : " ") + std::string(kWords[(seed >> 16) % std::size(kWords)]);
+    if (!text.empty()) text += ' ';
+    text += kWords[(seed >> 16) % std::size(kWords)];
   }
   return text;
 }

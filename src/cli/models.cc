@@ -43,7 +43,8 @@ int run_models(const std::vector<std::string>& args) {
   for (const CatalogModel& model : catalog()) {
     const auto local = local_model(model.source, home->models);
     if (format == "json") {
-      rows += (rows.empty() ? "" : ",\n") + json_row(model, local);
+      if (!rows.empty()) rows += ",\n";
+      rows += json_row(model, local);
     } else {
       fmt::print("{:<26} {:<9} {:>4} {:>7}  {} ({})\n", model.name, local ? "yes" : "no", model.dim, model.max_length,
                  model.summary, model.licence);

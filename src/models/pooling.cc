@@ -55,7 +55,10 @@ std::string Pooling::to_string() const {
   if (kind == Kind::kInGraph) return "in the graph";
   if (kind == Kind::kNone) return "none";
   std::string text;
-  for (const PoolingMode mode : modes) text += (text.empty() ? "" : "+") + std::string(pooling_name(mode));
+  for (const PoolingMode mode : modes) {
+    if (!text.empty()) text += '+';
+    text += pooling_name(mode);
+  }
   return text;
 }
 
