@@ -114,6 +114,14 @@ Result<Tensor> Tensor::from_onnx(const onnx::Tensor& source) {
   return tensor;
 }
 
+Tensor Tensor::without_bytes() const {
+  Tensor tensor;
+  tensor.dtype_ = dtype_;
+  tensor.dims_ = dims_;
+  tensor.count_ = count_;
+  return tensor;
+}
+
 Tensor Tensor::reshaped(Dims dims) const {
   const auto count = checked_count(dims);
   NX_CHECK(count && *count == count_, "Tensor::reshaped to another count");

@@ -78,6 +78,8 @@ class Tensor {
   const std::vector<std::string>& strings() const { return *strings_; }
   std::vector<std::string>& mutable_strings() { return *strings_; }
 
+  // Type and dims without the bytes, for a constant that lives on in another form; its elements must not be read.
+  Tensor without_bytes() const;
   // The same bytes under other dims of equal count.
   Tensor reshaped(Dims dims) const;
 

@@ -13,7 +13,12 @@ bool has_constant_matrix(const Graph& graph, const Node& node) {
   if (!first_is_float(graph, node) || !input_is(graph, node, 1, DType::kFloat32)) return false;
   if (node.has_input(2) && !input_is(graph, node, 2, DType::kFloat32)) return false;
   const auto& matrix = graph.value(node.inputs[1]).constant;
-  return matrix && matrix->rank() == 2;
+  if (!matrix || matrix->rank() != 2) return false;
+  if (!node.has_input(2)) return true;
+  // The kernel adds one bias to each column; other forms of broadcasting run by `eval`.
+  const std::int64_t columns = matrix->dims()[node.int_attr("transposed", 0).value_or(0) != 0 ? 0 : 1];
+  const auto& bias = graph.value(node.inputs[2]).constant;
+  return bias && bias->rank() == 1 && bias->count() == columns;
 }
 
 Result<Activation> activation_named(std::string_view name) {
@@ -42,9 +47,9 @@ Result<bool> run_linear(StepContext& c) {
   const Tensor& x = c.input(0);
   NX_TRY(const std::string name, c.node().string_attr("activation", ""));
   NX_TRY(const Activation activation, activation_named(name));
-  if (x.rank() < 1 || static_cast<std::size_t>(x.dims().back()) != packed.k) return false;
-  if (c.has(2) && (c.input(2).rank() != 1 || static_cast<std::size_t>(c.input(2).count()) != packed.n)) {
-    return false;
+  if (x.rank() < 1 || static_cast<std::size_t>(x.dims().back()) != packed.k) {
+    return fail(ErrorCode::kBadInput, "input of shape {} does not fit weights of {} rows", dims_string(x.dims()),
+                packed.k);
   }
   Dims dims = x.dims();
   std::size_t m = 1;
@@ -115,8 +120,8 @@ Result<bool> run_batched(StepContext& c) {
 }
 
 constexpr FastOp kRows[] = {
-    {"Linear", kNarthex, has_constant_matrix, pack_linear, run_linear},
-    {"MatMul", kOnnx, has_constant_matrix, pack_linear, run_linear},
+    {"Linear", kNarthex, has_constant_matrix, pack_linear, run_linear, true},
+    {"MatMul", kOnnx, has_constant_matrix, pack_linear, run_linear, true},
     {"MatMul", kOnnx, two_floats, nullptr, run_batched},
 };
 

@@ -65,6 +65,9 @@ struct FastOp {
   bool (*applies)(const Graph& graph, const Node& node);
   Result<Prepared> (*prepare)(const Graph& graph, const Node& node);  // nullptr: nothing to keep
   Result<bool> (*run)(StepContext& context);
+  // `run` reads the prepared form of input 1 and never the input itself, nor leaves the step to `eval`: the constant's
+  // own bytes may go once it is packed.
+  bool replaces_weights = false;
 };
 
 const FastOp* find_fast_op(const Graph& graph, const Node& node);

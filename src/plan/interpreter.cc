@@ -103,6 +103,25 @@ Result<std::vector<Step>> make_steps(const Graph& graph, const CompileOptions& o
   return steps;
 }
 
+// Frees the bytes of constants that only exist in packed form from now on: half of a model's memory.
+void release_packed_constants(Graph& graph, const std::vector<Step>& steps) {
+  std::vector<bool> read(graph.values.size(), false);
+  for (const ValueId v : graph.outputs) read[static_cast<std::size_t>(v)] = true;
+  for (const Step& step : steps) {
+    for (std::size_t i = 0; i < step.node->inputs.size(); ++i) {
+      const ValueId v = step.node->inputs[i];
+      if (v == kNoValue) continue;
+      const bool packed = i == 1 && step.fast != nullptr && step.fast->replaces_weights;
+      if (!packed) read[static_cast<std::size_t>(v)] = true;
+    }
+  }
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    auto& constant = graph.values[v].constant;
+    // What nobody reads (folded away, or a default nobody uses) goes too.
+    if (constant && !read[v]) constant = constant->without_bytes();
+  }
+}
+
 }  // namespace
 
 struct Program::Impl {
@@ -168,6 +187,10 @@ struct Program::Impl {
       done = *status;
     }
     if (!done) {
+      if (step.fast != nullptr && step.fast->replaces_weights) {
+        return std::unexpected(
+            node_error(graph, node, {ErrorCode::kBadModel, "its inputs have other types than the graph says"}));
+      }
       NX_TRY(state.outputs, evaluate_node(graph, node, state.inputs, limits));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -231,8 +254,9 @@ Result<std::shared_ptr<const Program>> compile(Graph graph, const CompileOptions
   NX_TRY(impl->summary.passes, run_passes(impl->graph, options.passes));
   impl->summary.ops_after = count_ops(impl->graph);
   NX_TRY(impl->steps, make_steps(impl->graph, options, impl->summary));
+  release_packed_constants(impl->graph, impl->steps);
   for (const Value& value : impl->graph.values) {
-    if (value.constant) impl->summary.constant_bytes += value.constant->bytes();
+    if (value.constant && value.constant->data() != nullptr) impl->summary.constant_bytes += value.constant->bytes();
   }
   impl->limits.max_tensor_bytes = options.max_tensor_bytes;
   impl->team = options.team != nullptr ? options.team : &Team::process();
