@@ -1,5 +1,5 @@
-// Any bytes → model → graph → canonical graph → passes → plan → one run on a small input: errors are fine, faults are
-// not.
+// Any bytes → model → graph → canonical graph → passes → plan → two runs on small inputs: errors are fine, faults
+// are not.
 //
 // The plan runs with a limit of 16 MB a tensor, so an input that asks for more must be refused, not allocated. Every
 // stage that succeeds must leave a graph that verify() accepts.
@@ -19,8 +19,46 @@ namespace {
 
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{16} << 20;
 
-// Zeros of the declared types; open dimensions are 2.
-Result<std::vector<Tensor>> small_inputs(const Graph& graph) {
+enum class Fill { kZeros, kRamp };
+
+template <class T>
+void ramp(Tensor& tensor) {
+  int next = 0;
+  for (T& element : tensor.as_mutable<T>()) element = static_cast<T>(next++ % 7 - 2);
+}
+
+// From -2 to 4 and over again: axes, indices, lengths and divisors of both signs. Types left out stay zero.
+void fill_ramp(Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32:
+      return ramp<float>(tensor);
+    case DType::kFloat64:
+      return ramp<double>(tensor);
+    case DType::kInt8:
+      return ramp<std::int8_t>(tensor);
+    case DType::kUint8:
+      return ramp<std::uint8_t>(tensor);
+    case DType::kInt16:
+      return ramp<std::int16_t>(tensor);
+    case DType::kUint16:
+      return ramp<std::uint16_t>(tensor);
+    case DType::kInt32:
+      return ramp<std::int32_t>(tensor);
+    case DType::kUint32:
+      return ramp<std::uint32_t>(tensor);
+    case DType::kInt64:
+      return ramp<std::int64_t>(tensor);
+    case DType::kUint64:
+      return ramp<std::uint64_t>(tensor);
+    case DType::kBool:
+      return ramp<bool>(tensor);
+    default:
+      return;
+  }
+}
+
+// Of the declared types; open dimensions are 2.
+Result<std::vector<Tensor>> small_inputs(const Graph& graph, Fill fill) {
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
@@ -28,6 +66,7 @@ Result<std::vector<Tensor>> small_inputs(const Graph& graph) {
     for (const Dim& dim : value.shape.value_or(Shape{})) dims.push_back(dim.constant().value_or(2));
     NX_TRY(Tensor tensor, Tensor::allocate(value.dtype, std::move(dims), kMaxTensorBytes));
     if (value.dtype != DType::kString) std::fill_n(tensor.mutable_data(), tensor.bytes(), std::byte{0});
+    if (fill == Fill::kRamp) fill_ramp(tensor);
     inputs.push_back(std::move(tensor));
   }
   return inputs;
@@ -44,8 +83,10 @@ Result<void> whole_way(std::span<const std::byte> bytes) {
   options.passes.verify = true;
   options.max_tensor_bytes = kMaxTensorBytes;
   NX_TRY(const std::shared_ptr<const Program> program, compile(std::move(graph), options));
-  NX_TRY(const std::vector<Tensor> inputs, small_inputs(program->graph()));
-  NX_TRY([[maybe_unused]] const std::vector<Tensor> outputs, program->run(inputs));
+  for (const Fill fill : {Fill::kZeros, Fill::kRamp}) {
+    NX_TRY(const std::vector<Tensor> inputs, small_inputs(program->graph(), fill));
+    static_cast<void>(program->run(inputs));
+  }
   return {};
 }
 

@@ -20,7 +20,9 @@ struct Arguments {
 
 std::string ops_line(const std::map<std::string, std::size_t>& ops) {
   std::vector<std::pair<std::string, std::size_t>> sorted(ops.begin(), ops.end());
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   std::string line;
   for (const auto& [op, count] : sorted) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, op);
   return line;

@@ -234,7 +234,7 @@ Result<void> OnnxEmbedder::run(std::span<Piece* const> batch) const {
 Result<void> OnnxEmbedder::run_all(std::vector<Piece>& pieces) const {
   std::vector<Piece*> order;
   for (Piece& piece : pieces) order.push_back(&piece);
-  std::ranges::stable_sort(order, {}, [](const Piece* piece) { return piece->encoding.ids.size(); });
+  std::ranges::sort(order, {}, [](const Piece* piece) { return std::pair(piece->encoding.ids.size(), piece); });
   for (std::size_t first = 0; first < order.size();) {
     const std::size_t length = order[first]->encoding.ids.size();
     std::size_t limit = one_at_a_time_ ? 1 : std::max<std::size_t>(1, kMaxBatchTokens / length);

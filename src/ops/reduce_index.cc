@@ -168,9 +168,11 @@ Result<void> eval_top_k(const Node& node, EvalContext& c) {
       for (std::int64_t i = 0; i < view.inner; ++i) {
         const T* row = from + o * view.n * view.inner + i;
         std::iota(order.begin(), order.end(), 0);
-        std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-          return largest != 0 ? below(row[b * view.inner], row[a * view.inner])
-                              : below(row[a * view.inner], row[b * view.inner]);
+        std::ranges::sort(order, [&](std::int64_t a, std::int64_t b) {
+          const T& at_a = row[a * view.inner];
+          const T& at_b = row[b * view.inner];
+          if (largest != 0 ? below(at_b, at_a) : below(at_a, at_b)) return true;
+          return !(largest != 0 ? below(at_a, at_b) : below(at_b, at_a)) && a < b;
         });
         for (std::int64_t k = 0; k < ks[0]; ++k) {
           const std::int64_t place = (o * ks[0] + k) * view.inner + i;
