@@ -10,7 +10,7 @@ std::string environment(const char* name) {
 }
 
 Result<std::filesystem::path> xdg_directory(const char* variable, const char* below_home) {
-  const std::filesystem::path named(environment(variable));
+  std::filesystem::path named(environment(variable));
   if (named.is_absolute()) return named;  // a relative one is to be ignored, says the specification
   const std::filesystem::path home(environment("HOME"));
   if (home.empty()) {

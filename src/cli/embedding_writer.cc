@@ -121,7 +121,7 @@ Result<std::uint64_t> EmbeddingWriter::whole_rows() {
     keep = kNpyHeaderBytes + rows * info_.dim * sizeof(float);
     row_values_ = info_.dim;
   } else if (format_ == EmbedFormat::kJsonl) {
-    std::rewind(file_);
+    if (std::fseek(file_, 0, SEEK_SET) != 0) return failed("read");
     char buffer[1 << 16];
     std::uint64_t at = 0;
     while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file_)) {

@@ -63,6 +63,7 @@ Result<EmbedOptions> embed_options(const ModelArguments& arguments, const Embedd
   const auto found = prompts.find(name);
   if (found == prompts.end()) {
     std::vector<std::string_view> names;
+    names.reserve(prompts.size());
     for (const auto& [known, text] : prompts) names.emplace_back(known);
     return fail(ErrorCode::kUsage, "--prompt: model '{}' has no prompt '{}'; it has: {}", embedder.info().id, name,
                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));

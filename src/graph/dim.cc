@@ -319,7 +319,7 @@ Dim Dim::Expr::divide_by_constant(const Dim& a, std::int64_t divisor) {
       common = std::gcd(common, rest);
     }
   }
-  const Dim whole = make(std::move(quotient));
+  Dim whole = make(std::move(quotient));
   if (remainder.empty()) return whole;
   // floor((g·p + c) / (g·e)) = floor((p + floor(c/g)) / e)
   for (Term& term : remainder) term.coefficient /= common;
