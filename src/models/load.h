@@ -1,6 +1,9 @@
 // From a model's name to something that runs.
 //
-//   resolve_model("bge-small-en-v1.5")   where its files are: a catalog name, a directory or an .onnx file
+//   resolve_model("bge-small-en-v1.5")   where its files are: a catalog name, a directory, an .onnx file, or owner/name
+//   of
+//                                        the hub
+//   pull_spec("owner/name")              what `narthex pull` fetches for a name
 //   load_embedder(options)               the whole way; "hashing-ngram-256" always works
 //
 // Nothing is downloaded here: a catalog model that is not here gives an Error that says `narthex pull`. Covered by
@@ -11,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "hub/pull.h"
 #include "models/embedder.h"
 #include "models/model_card.h"
 #include "models/onnx_embedder.h"
@@ -34,6 +38,8 @@ struct ResolvedModel {
   CardDefaults defaults;
 };
 Result<ResolvedModel> resolve_model(const std::string& name);
+// A catalog name or alias, else OWNER/NAME[@REVISION] of the hub.
+Result<PullSpec> pull_spec(const std::string& name);
 
 Result<std::unique_ptr<Embedder>> load_embedder(const LoadOptions& options);
 // The same for a model that is known to be an .onnx file: for `inspect`, which asks about its parts.
