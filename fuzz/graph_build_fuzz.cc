@@ -13,6 +13,7 @@
 #include "onnx/read.h"
 #include "ops/normalise.h"
 #include "plan/interpreter.h"
+#include "protobuf_mutator.h"
 
 namespace narthex {
 namespace {
@@ -96,4 +97,11 @@ Result<void> whole_way(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static_cast<void>(narthex::whole_way({reinterpret_cast<const std::byte*>(data), size}));
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  const bool as_tree = seed % 16 != 0;
+  const std::size_t mutated = as_tree ? narthex::fuzzing::mutate_protobuf(data, size, max_size, seed / 16) : 0;
+  return mutated != 0 ? mutated : LLVMFuzzerMutate(data, size, max_size);
 }
