@@ -19,19 +19,21 @@ demo: build
 
 ## make build   the program: build/release/narthex
 build: packages-build configure-release
-	@ninja -C $(BUILD)/release -j $(JOBS) narthex | tail -n 1
+	@ninja --quiet -C $(BUILD)/release -j $(JOBS) narthex
 
 ## make test    every test; what needs models or Python oracles gets them first
 test: packages-test configure-dev $(VENV)/.ready
-	@ninja -C $(BUILD)/dev -j $(JOBS) | tail -n 1
+	@ninja --quiet -C $(BUILD)/dev -j $(JOBS)
 	@$(MAKE) --no-print-directory models-for-tests
 	@cd $(BUILD)/dev && NARTHEX_PYTHON=$(CURDIR)/$(VENV)/bin/python NARTHEX_TEST_MODELS=$(TEST_HOME)/models \
 	  ctest --output-on-failure -j $(JOBS)
 
-## make lint    format, layers and house rules, clang-tidy
-lint: packages-lint configure-dev
+## make lint    format, layers and house rules, symbols of the instruction-set files, clang-tidy
+lint: packages-test packages-lint configure-dev
 	@clang-format-19 --dry-run -Werror $$(git ls-files '*.cc' '*.h')
 	@python3 tools/check_layers.py
+	@ninja --quiet -C $(BUILD)/dev -j $(JOBS) nx_kernels
+	@tools/check_isa_symbols.sh $(BUILD)/dev
 	@tools/tidy.sh $(BUILD)/dev $(JOBS)
 
 format: packages-lint
@@ -48,11 +50,11 @@ bench: build $(VENV)/.ready
 
 ## make asan, make tsan, make fuzz   the tests under sanitizers; each fuzz target for FUZZ_SECONDS (10)
 asan tsan: packages-test
-	@cmake --preset $@ > /dev/null && ninja -C $(BUILD)/$@ -j $(JOBS) | tail -n 1 && cd $(BUILD)/$@ && ctest --output-on-failure -j $(JOBS)
+	@cmake --preset $@ > /dev/null && ninja --quiet -C $(BUILD)/$@ -j $(JOBS) && cd $(BUILD)/$@ && ctest --output-on-failure -j $(JOBS)
 
 FUZZ_SECONDS ?= 10
 fuzz: packages-build packages-lint
-	@cmake --preset fuzz > /dev/null && ninja -C $(BUILD)/fuzz -j $(JOBS) | tail -n 1
+	@cmake --preset fuzz > /dev/null && ninja --quiet -C $(BUILD)/fuzz -j $(JOBS)
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
 clean:
