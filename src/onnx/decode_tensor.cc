@@ -90,6 +90,43 @@ std::uint64_t count_fixed(protozero::data_view packed, std::size_t size, std::ui
   return packed.size() / size;
 }
 
+// Counts the numbers of a typed field, single or packed; skips any other field.
+void count_numbers(Fields& field, TensorParts& parts) {
+  const auto single = [&](TypedField number) {
+    ++parts.n_typed[number];
+    field.skip();
+  };
+  switch (field.key()) {
+    case fixed32_key(kFloats):
+      return single(kFloats);
+    case fixed64_key(kDoubles):
+      return single(kDoubles);
+    case varint_key(kInt32s):
+      return single(kInt32s);
+    case varint_key(kInt64s):
+      return single(kInt64s);
+    case varint_key(kUint64s):
+      return single(kUint64s);
+    case bytes_key(kFloats):
+      parts.n_typed[kFloats] += count_fixed(field.view(), sizeof(float), kFloats);
+      return;
+    case bytes_key(kDoubles):
+      parts.n_typed[kDoubles] += count_fixed(field.view(), sizeof(double), kDoubles);
+      return;
+    case bytes_key(kInt32s):
+      parts.n_typed[kInt32s] += count_varints(field.view());
+      return;
+    case bytes_key(kInt64s):
+      parts.n_typed[kInt64s] += count_varints(field.view());
+      return;
+    case bytes_key(kUint64s):
+      parts.n_typed[kUint64s] += count_varints(field.view());
+      return;
+    default:
+      field.skip();
+  }
+}
+
 // First pass: everything but the typed numbers, which are only counted, since data_type may come after them.
 void scan(DecodeState& state, protozero::data_view message, Tensor& tensor, TensorParts& parts) {
   Fields field(state, message);
@@ -108,41 +145,6 @@ void scan(DecodeState& state, protozero::data_view message, Tensor& tensor, Tens
         parts.segmented = true;
         field.skip();
         break;
-      case fixed32_key(kFloats):
-        ++parts.n_typed[kFloats];
-        field.skip();
-        break;
-      case bytes_key(kFloats):
-        parts.n_typed[kFloats] += count_fixed(field.view(), sizeof(float), kFloats);
-        break;
-      case fixed64_key(kDoubles):
-        ++parts.n_typed[kDoubles];
-        field.skip();
-        break;
-      case bytes_key(kDoubles):
-        parts.n_typed[kDoubles] += count_fixed(field.view(), sizeof(double), kDoubles);
-        break;
-      case varint_key(kInt32s):
-        ++parts.n_typed[kInt32s];
-        field.skip();
-        break;
-      case bytes_key(kInt32s):
-        parts.n_typed[kInt32s] += count_varints(field.view());
-        break;
-      case varint_key(kInt64s):
-        ++parts.n_typed[kInt64s];
-        field.skip();
-        break;
-      case bytes_key(kInt64s):
-        parts.n_typed[kInt64s] += count_varints(field.view());
-        break;
-      case varint_key(kUint64s):
-        ++parts.n_typed[kUint64s];
-        field.skip();
-        break;
-      case bytes_key(kUint64s):
-        parts.n_typed[kUint64s] += count_varints(field.view());
-        break;
       case bytes_key(kStrings):
         ++parts.n_typed[kStrings];
         append(state, tensor.strings) = field.string();
@@ -160,7 +162,7 @@ void scan(DecodeState& state, protozero::data_view message, Tensor& tensor, Tens
         parts.external = field.varint() == 1;
         break;
       default:
-        field.skip();
+        count_numbers(field, parts);
     }
   }
 }

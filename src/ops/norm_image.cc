@@ -109,7 +109,7 @@ Result<void> eval_group_norm(const Node& node, EvalContext& c) {
 Result<void> normalise_group_norm_18(const Node& node, Rewriter& rewriter) {
   NX_TRY(const std::int64_t n_groups, node.int_attr("num_groups", 0));
   if (n_groups < 1) return fail(ErrorCode::kBadModel, "num_groups must be positive, but is {}", n_groups);
-  const auto ints = [&](std::vector<std::int64_t> values) { return rewriter.constant(Tensor::vector(values)); };
+  const auto ints = [&](const std::vector<std::int64_t>& values) { return rewriter.constant(Tensor::vector(values)); };
   // [groups] to [channels]: every value is repeated channels / groups times.
   const ValueId channels =
       rewriter.emit("Shape", {node.inputs[0]}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxSharedBytes = 4096;
 
 template <class T>
 void append_raw(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+  key.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
 template <class T>
