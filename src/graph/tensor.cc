@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,13 +21,13 @@ bool is_signed_packed(DType dtype) {
   return dtype == DType::kInt4 || dtype == DType::kInt2;
 }
 
-void unpack(std::span<const std::byte> packed, DType dtype, std::byte* out, std::int64_t count) {
-  const int bits = packed_bits(dtype);
+// `bits` of each element, 1 to 7.
+void unpack(std::span<const std::byte> packed, int bits, bool is_signed, std::byte* out, std::int64_t count) {
   const int per_byte = 8 / bits;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto byte = static_cast<unsigned>(packed[static_cast<std::size_t>(i / per_byte)]);
     auto value = static_cast<int>((byte >> (bits * (i % per_byte))) & ((1u << bits) - 1));
-    if (is_signed_packed(dtype) && value >= (1 << (bits - 1))) value -= 1 << bits;
+    if (is_signed && value >= (1 << (bits - 1))) value -= 1 << bits;
     out[i] = static_cast<std::byte>(value);
   }
 }
@@ -100,14 +101,20 @@ Tensor Tensor::view(DType dtype, Dims dims, std::span<const std::byte> bytes, st
 Result<Tensor> Tensor::from_onnx(const onnx::Tensor& source) {
   const std::size_t size = dtype_size(source.dtype);
   const bool aligned = size > 0 && reinterpret_cast<std::uintptr_t>(source.data.data()) % size == 0;
-  if (aligned && source.owner != nullptr && packed_bits(source.dtype) == 0) {
+  // The compiler may read a bool as one bit or as eight, so files with other true values than 1 are copied.
+  const bool odd_bools =
+      source.dtype == DType::kBool && std::ranges::any_of(source.data, [](std::byte b) { return b > std::byte{1}; });
+  if (aligned && !odd_bools && source.owner != nullptr && packed_bits(source.dtype) == 0) {
     return view(source.dtype, source.dims, source.data, source.owner);
   }
   NX_TRY(Tensor tensor, allocate(source.dtype, source.dims));
   if (source.dtype == DType::kString) {
     *tensor.strings_ = source.strings;
-  } else if (packed_bits(source.dtype) > 0) {
-    unpack(source.data, source.dtype, tensor.mutable_data(), tensor.count_);
+  } else if (const int bits = packed_bits(source.dtype); bits > 0) {
+    unpack(source.data, bits, is_signed_packed(source.dtype), tensor.mutable_data(), tensor.count_);
+  } else if (odd_bools) {
+    std::ranges::transform(source.data, tensor.mutable_data(),
+                           [](std::byte b) { return b != std::byte{0} ? std::byte{1} : std::byte{0}; });
   } else if (!source.data.empty()) {
     std::memcpy(tensor.mutable_data(), source.data.data(), source.data.size());
   }

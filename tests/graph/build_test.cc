@@ -38,6 +38,16 @@ TEST(BuildGraph, NodesInAnyOrderComeOutInTopologicalOrder) {
   EXPECT_EQ(graph->value(graph->inputs[0]).shape->at(0).symbol_name(), "batch");
 }
 
+// Found by fuzzing: a byte of 249 was read as a bool, which is neither true nor false.
+TEST(BuildGraph, BoolsOfAFileAreOnlyZeroAndOne) {
+  const auto graph = built(model({.graph = {.nodes = {node("Identity", {"w"}, {"y"})},
+                                            .initializers = {raw_tensor("w", DType::kBool, {3}, {"\0\1\xf9", 3})},
+                                            .outputs = {value_info("y", DType::kBool, {3})}}}));
+  ASSERT_TRUE(graph) << graph.error().message;
+  EXPECT_THAT(graph->value(graph->nodes[0].inputs[0]).constant->as<bool>(), testing::ElementsAre(false, true, true));
+  EXPECT_EQ(graph->value(graph->nodes[0].inputs[0]).constant->data()[2], std::byte{1});
+}
+
 TEST(BuildGraph, InitializersListedAsInputsAreConstants) {
   const auto graph = built(model({.graph = {.nodes = {node("Add", {"x", "w"}, {"y"})},
                                             .initializers = {tensor<float>("w", {4}, {1, 2, 3, 4})},
