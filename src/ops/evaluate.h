@@ -3,7 +3,7 @@
 //   evaluate(graph, inputs)   inputs in the order of graph.inputs; outputs in the order of graph.outputs
 //
 // Slow and obvious on purpose: plans, passes and kernels are checked against it. Values die after their last use.
-// Covered by tests/ops/evaluate_test.cc and tests/conformance.
+// Covered by tests/ops/normalise_test.cc and tests/conformance.
 #pragma once
 
 #include "ops/ops.h"

@@ -2,7 +2,7 @@
 //
 //   dispatch<Types...>(dtype, f)   calls f.template operator()<T>() for the element type, or fails naming the type
 //
-// Covered by tests/ops/util_test.cc.
+// Covered by the tests of the families that use it.
 #pragma once
 
 #include <array>
