@@ -9,6 +9,8 @@ jobs=$2
 check_one() {
   local checks=()
   case $1 in
+    # Holds all of Boost.URL, in which the analyzer takes a returned value for a dangling reference.
+    src/hub/url.cc) checks=('--checks=-clang-analyzer-*') ;;
     src/onnx/* | src/text/* | src/hub/* | src/graph/*) ;;
     *) checks=('--checks=-clang-analyzer-*') ;;
   esac

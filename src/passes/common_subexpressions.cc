@@ -5,6 +5,7 @@
 //
 // Exporters write the same mask or scale once a layer; the recogniser and the interpreter want to see it once. Nodes
 // that carry subgraphs are left alone. Covered by tests/passes/common_subexpressions_test.cc.
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -74,7 +75,7 @@ bool is_random(const Node& node) {
 std::optional<std::string> key_of(const Node& node, const Replacements& replacements) {
   if (node.def == nullptr || is_random(node)) return std::nullopt;
   std::string key;
-  append_raw(key, node.def);
+  append_raw(key, reinterpret_cast<std::uintptr_t>(node.def));
   append_raw(key, node.inputs.size());
   for (const ValueId v : node.inputs) append_raw(key, replacements.resolve(v));
   for (const ValueId v : node.outputs) append_raw(key, v == kNoValue);
