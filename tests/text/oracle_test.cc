@@ -1,8 +1,8 @@
 // Parity with the reference itself: oracle_tokenizer.py asks the `tokenizers` wheel, cases.h compares.
 //
-// NARTHEX_PYTHON names a Python that has the wheel 0.23.3; NARTHEX_TEST_MODELS a folder with
-// bge-small-en-v1.5-tokenizer.json and all-minilm-l6-v2-tokenizer.json. What is missing is skipped, and said.
-// NARTHEX_TEST_COUNT sets the number of nasty strings (default 20000).
+// NARTHEX_PYTHON names a Python that has the wheel 0.23.3; NARTHEX_TEST_MODELS the folder that `narthex pull` fills,
+// with bge-small-en-v1.5 and all-MiniLM-L6-v2 in it. What is missing is skipped, and said. NARTHEX_TEST_COUNT sets the
+// number of nasty strings (default 20000).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -41,7 +41,10 @@ class TokenizerOracle : public testing::Test {
   bool no_python() const { return python_.empty() && skip("NARTHEX_PYTHON names no Python with the tokenizers wheel"); }
   static bool no_file(const fs::path& path) { return !fs::exists(path) && skip(path.string() + " is not here"); }
 
-  static fs::path model(std::string_view name) { return fs::path(environment("NARTHEX_TEST_MODELS")) / name; }
+  // The tokenizer of a model in the folder that `narthex pull` fills.
+  static fs::path model(std::string_view name) {
+    return fs::path(environment("NARTHEX_TEST_MODELS")) / name / "tokenizer.json";
+  }
   static std::string count() {
     const std::string n = environment("NARTHEX_TEST_COUNT");
     return n.empty() ? "20000" : n;
@@ -75,25 +78,25 @@ TEST_F(TokenizerOracle, EveryPipelineOnNastyStrings) {
 }
 
 TEST_F(TokenizerOracle, EveryCodePoint) {
-  const fs::path bge = model("bge-small-en-v1.5-tokenizer.json");
+  const fs::path bge = model("bge-small-en-v1.5");
   if (no_python() || no_file(bge)) return;
   expect_parity(answers("code-points", quoted(bge)), 0x110000 - 0x800 + 2 * (0x110000 - 0x800) / 32);
 }
 
 TEST_F(TokenizerOracle, NastyStringsAndPairs) {
-  const fs::path bge = model("bge-small-en-v1.5-tokenizer.json");
+  const fs::path bge = model("bge-small-en-v1.5");
   if (no_python() || no_file(bge)) return;
   expect_parity(answers("nasty", quoted(bge), count()), std::stoul(count()));
 }
 
 TEST_F(TokenizerOracle, PaddingAndTruncationOfTheFileAreNotApplied) {
-  const fs::path minilm = model("all-minilm-l6-v2-tokenizer.json");
+  const fs::path minilm = model("all-MiniLM-L6-v2");
   if (no_python() || no_file(minilm)) return;
   expect_parity(answers("nasty", quoted(minilm), "2000"), 2000);
 }
 
 TEST_F(TokenizerOracle, RetrievalTexts) {
-  const fs::path bge = model("bge-small-en-v1.5-tokenizer.json");
+  const fs::path bge = model("bge-small-en-v1.5");
   const fs::path ir = fs::path(NARTHEX_SOURCE_DIR).parent_path() / "shared/data/ir";
   if (no_python() || no_file(bge) || no_file(ir)) return;
   std::string files;
