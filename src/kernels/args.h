@@ -155,6 +155,9 @@ struct EncodedRows {
   size_t ldy;     // elements; at least padded_depth(format, cols)
   float* scale;   // rows; kU8 only
   int32_t* zero;  // rows; kU8 only
+  // cols values that each row is multiplied by before it is encoded, or null: SmoothQuant moves outliers of columns
+  // into the weights with it. Every kernel with EncodedRows applies it, except softmax_rows.
+  const float* factor = nullptr;
 };
 struct EncodeRows {
   size_t rows, cols;
