@@ -55,6 +55,7 @@ NX_PAIRWISE(Vec16f, min16, _mm256_min_ps)
 NX_PAIRWISE(Vec16f, max16, _mm256_max_ps)
 NX_PAIRWISE(Vec16i, operator+, _mm256_add_epi32)
 NX_PAIRWISE(Vec16i, operator-, _mm256_sub_epi32)
+NX_PAIRWISE(Vec16i, operator*, _mm256_mullo_epi32)
 NX_PAIRWISE(Vec16i, operator&, _mm256_and_si256)
 NX_PAIRWISE(Vec16i, operator|, _mm256_or_si256)
 NX_PAIRWISE(Vec16i, operator^, _mm256_xor_si256)
@@ -122,4 +123,99 @@ NX_INLINE void store_u8(uint8_t* p, Vec16i a) {
   const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(a.lo, a.hi), 0xD8);
   const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+}
+NX_INLINE void store_u16(uint16_t* p, Vec16i a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(_mm256_packus_epi32(a.lo, a.hi), 0xD8));
+}
+NX_INLINE Vec16i load_int(const int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+}
+
+NX_INLINE Vec16i load_bits(const void* p) {
+  const __m256i* from = static_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
+}
+NX_INLINE void store_bits(void* p, Vec16i a) {
+  __m256i* to = static_cast<__m256i*>(p);
+  _mm256_storeu_si256(to, a.lo);
+  _mm256_storeu_si256(to + 1, a.hi);
+}
+// Packing works within 128-bit lanes: a0-3 a8-11 b0-3 b8-11 | a4-7 a12-15 b4-7 b12-15.
+NX_INLINE __m256i in_turn(__m256i lanes) {
+  return _mm256_permutevar8x32_epi32(lanes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+NX_INLINE Vec16i narrow_u8(Vec16i a, Vec16i b, Vec16i c, Vec16i d) {
+  return {in_turn(_mm256_packus_epi16(_mm256_packs_epi32(a.lo, a.hi), _mm256_packs_epi32(b.lo, b.hi))),
+          in_turn(_mm256_packus_epi16(_mm256_packs_epi32(c.lo, c.hi), _mm256_packs_epi32(d.lo, d.hi)))};
+}
+NX_INLINE Vec16i narrow_s8(Vec16i a, Vec16i b, Vec16i c, Vec16i d) {
+  return {in_turn(_mm256_packs_epi16(_mm256_packs_epi32(a.lo, a.hi), _mm256_packs_epi32(b.lo, b.hi))),
+          in_turn(_mm256_packs_epi16(_mm256_packs_epi32(c.lo, c.hi), _mm256_packs_epi32(d.lo, d.hi)))};
+}
+
+NX_INLINE Vec16f load_bf16(const uint16_t* p) {
+  const __m128i* from = reinterpret_cast<const __m128i*>(p);
+  return from_bits(shift_left<16>(
+      Vec16i{_mm256_cvtepu16_epi32(_mm_loadu_si128(from)), _mm256_cvtepu16_epi32(_mm_loadu_si128(from + 1))}));
+}
+NX_INLINE Vec16f load_bf16_first(const uint16_t* p, size_t n) {
+  uint16_t all[16] = {};
+  for (size_t i = 0; i < n; i++) all[i] = p[i];
+  return load_bf16(all);
+}
+NX_INLINE __m256i to_bf16(__m256 a) {
+  const __m256i u = _mm256_castps_si256(a);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7FFF)), odd);
+  const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
+  const __m256 kept = _mm256_blendv_ps(_mm256_castsi256_ps(rounded), nan, _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+  return _mm256_srli_epi32(_mm256_castps_si256(kept), 16);
+}
+NX_INLINE void store_bf16(uint16_t* p, Vec16f a) {
+  const __m256i words = _mm256_packus_epi32(to_bf16(a.lo), to_bf16(a.hi));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(words, 0xD8));
+}
+NX_INLINE void store_bf16_first(uint16_t* p, size_t n, Vec16f a) {
+  uint16_t all[16];
+  store_bf16(all, a);
+  for (size_t i = 0; i < n; i++) p[i] = all[i];
+}
+
+NX_INLINE void transpose_8(__m256i (&r)[8]) {
+  __m256i t[8], u[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_epi32(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int q = 0; q < 8; q += 4) {
+    u[q] = _mm256_unpacklo_epi64(t[q], t[q + 2]);
+    u[q + 1] = _mm256_unpackhi_epi64(t[q], t[q + 2]);
+    u[q + 2] = _mm256_unpacklo_epi64(t[q + 1], t[q + 3]);
+    u[q + 3] = _mm256_unpackhi_epi64(t[q + 1], t[q + 3]);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; c++) {
+    r[c] = _mm256_permute2x128_si256(u[c], u[4 + c], 0x20);
+    r[4 + c] = _mm256_permute2x128_si256(u[c], u[4 + c], 0x31);
+  }
+}
+NX_INLINE void transpose_16(Vec16i (&rows)[16]) {
+  __m256i top_left[8], top_right[8], bottom_left[8], bottom_right[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {
+    top_left[i] = rows[i].lo, top_right[i] = rows[i].hi;
+    bottom_left[i] = rows[8 + i].lo, bottom_right[i] = rows[8 + i].hi;
+  }
+  transpose_8(top_left);
+  transpose_8(top_right);
+  transpose_8(bottom_left);
+  transpose_8(bottom_right);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {
+    rows[i] = {top_left[i], bottom_left[i]};
+    rows[8 + i] = {top_right[i], bottom_right[i]};
+  }
 }

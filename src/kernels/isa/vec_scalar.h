@@ -7,7 +7,7 @@
 //   round16, to_int           to the nearest integer, ties to even
 //   sum_lanes, max_lanes      lane i with i + 8, then i + 4, i + 2, i + 1
 //   scale_by_power_of_2       a · 2^n for whole n in [-250, 250], rounded once, also into subnormals
-//   store_u8                  16 bytes from lanes in [0, 255]
+//   store_u8, store_u16       16 integers from lanes in [0, 255] or [0, 65535]
 #pragma once
 
 struct Vec16f {
@@ -60,6 +60,7 @@ NX_PAIRWISE(Vec16f, min16, a.v[i] < b.v[i] ? a.v[i] : b.v[i])
 NX_PAIRWISE(Vec16f, max16, a.v[i] > b.v[i] ? a.v[i] : b.v[i])
 NX_PAIRWISE(Vec16i, operator+, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i])))
 NX_PAIRWISE(Vec16i, operator-, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) - static_cast<uint32_t>(b.v[i])))
+NX_PAIRWISE(Vec16i, operator*, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) * static_cast<uint32_t>(b.v[i])))
 NX_PAIRWISE(Vec16i, operator&, a.v[i] & b.v[i])
 NX_PAIRWISE(Vec16i, operator|, a.v[i] | b.v[i])
 NX_PAIRWISE(Vec16i, operator^, a.v[i] ^ b.v[i])
@@ -154,5 +155,68 @@ NX_INLINE void transpose_4x4(const float* x, size_t ldx, float* y, size_t ldy) {
 
 NX_INLINE void store_u8(uint8_t* p, const Vec16i& a) {
   for (int i = 0; i < 16; i++) p[i] = static_cast<uint8_t>(a.v[i]);
+}
+
+NX_INLINE Vec16i load_bits(const void* p) {
+  Vec16i r;
+  __builtin_memcpy(&r, p, sizeof r);
+  return r;
+}
+NX_INLINE void store_bits(void* p, const Vec16i& a) {
+  __builtin_memcpy(p, &a, sizeof a);
+}
+NX_INLINE Vec16i narrow(const Vec16i& a, const Vec16i& b, const Vec16i& c, const Vec16i& d, int32_t low, int32_t high) {
+  uint8_t bytes[64];
+  const Vec16i* const all[] = {&a, &b, &c, &d};
+  for (int i = 0; i < 64; i++) {
+    const int32_t v = all[i / 16]->v[i % 16];
+    bytes[i] = static_cast<uint8_t>(v < low ? low : v > high ? high : v);
+  }
+  return load_bits(bytes);
+}
+NX_INLINE Vec16i narrow_u8(const Vec16i& a, const Vec16i& b, const Vec16i& c, const Vec16i& d) {
+  return narrow(a, b, c, d, 0, 255);
+}
+NX_INLINE Vec16i narrow_s8(const Vec16i& a, const Vec16i& b, const Vec16i& c, const Vec16i& d) {
+  return narrow(a, b, c, d, -128, 127);
+}
+
+NX_INLINE Vec16f load_bf16(const uint16_t* p) {
+  Vec16i r;
+  for (int i = 0; i < 16; i++) r.v[i] = static_cast<int32_t>(static_cast<uint32_t>(p[i]) << 16);
+  return from_bits(r);
+}
+NX_INLINE Vec16f load_bf16_first(const uint16_t* p, size_t n) {
+  Vec16i r = {};
+  for (size_t i = 0; i < n; i++) r.v[i] = static_cast<int32_t>(static_cast<uint32_t>(p[i]) << 16);
+  return from_bits(r);
+}
+NX_INLINE uint16_t bf16_of(float x) {
+  uint32_t u;
+  __builtin_memcpy(&u, &x, sizeof u);
+  return x != x ? uint16_t{0x7FC0} : static_cast<uint16_t>((u + 0x7FFFU + ((u >> 16) & 1U)) >> 16);
+}
+NX_INLINE void store_bf16(uint16_t* p, const Vec16f& a) {
+  for (int i = 0; i < 16; i++) p[i] = bf16_of(a.v[i]);
+}
+NX_INLINE void store_bf16_first(uint16_t* p, size_t n, const Vec16f& a) {
+  for (size_t i = 0; i < n; i++) p[i] = bf16_of(a.v[i]);
+}
+NX_INLINE void transpose_16(Vec16i (&rows)[16]) {
+  for (int i = 0; i < 16; i++) {
+    for (int j = 0; j < i; j++) {
+      const int32_t swapped = rows[i].v[j];
+      rows[i].v[j] = rows[j].v[i];
+      rows[j].v[i] = swapped;
+    }
+  }
+}
+NX_INLINE void store_u16(uint16_t* p, const Vec16i& a) {
+  for (int i = 0; i < 16; i++) p[i] = static_cast<uint16_t>(a.v[i]);
+}
+NX_INLINE Vec16i load_int(const int32_t* p) {
+  Vec16i r;
+  __builtin_memcpy(&r, p, sizeof r);
+  return r;
 }
 #undef NX_LANES
