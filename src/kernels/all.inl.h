@@ -6,6 +6,8 @@
 #include "kernels/math.inl.h"
 #include "kernels/elementwise.inl.h"
 #include "kernels/rowwise.inl.h"
+#include "kernels/activate.inl.h"
 #include "kernels/gemm.inl.h"
 #include "kernels/gemm_int8.inl.h"
+#include "kernels/linear.inl.h"
 // clang-format on

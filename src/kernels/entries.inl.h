@@ -10,6 +10,14 @@ void pack_b_f32(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
 void gemm_int8(const GemmInt8& g) {
   gemm_int8_all(g);
 }
+void begin_products() {}
+void end_products() {}
+void linear_bf16(const LinearBf16& g) {
+  linear_all<LinearBf16Dots>(g, 2);
+}
+void linear_int8(const LinearInt8& g) {
+  linear_all<LinearInt8Dots>(g, 1);
+}
 void transpose_f32(size_t rows, size_t cols, const float* x, size_t ldx, float* y, size_t ldy) {
   transpose_matrix(rows, cols, x, ldx, y, ldy);
 }

@@ -19,25 +19,6 @@ struct GemmBlock {
   size_t panel_stride;  // floats from one panel of b to the next
 };
 
-NX_INLINE Vec16f activate(Activation kind, Vec16f x) {
-  switch (kind) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return relu16(x);
-    case Activation::kGeluErf:
-      return gelu_erf16(x);
-    case Activation::kGeluTanh:
-      return gelu_tanh16(x);
-    case Activation::kTanh:
-      return tanh16(x);
-    case Activation::kSigmoid:
-      return sigmoid16(x);
-    case Activation::kSilu:
-      return silu16(x);
-  }
-  return x;
-}
 // A pass over a tile that has just been stored, and so lies in L1. In the tile itself it would be copied into each of
 // the 40 tile shapes.
 template <Activation Kind>

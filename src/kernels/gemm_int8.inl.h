@@ -95,3 +95,15 @@ NX_INLINE void gemm_int8_all(const GemmInt8& g) {
     int8_rows<1>(g, m, n, panels);
   }
 }
+
+// The same for linear.inl.h.
+template <int Rows, int Panels, int ThinRows, int ThinPanels>
+struct Int8Dots {
+  static constexpr int kRows = Rows, kPanels = Panels, kThinRows = ThinRows, kThinPanels = ThinPanels;
+  using Acc = Dot16;
+  using Row = DotRow;
+  static NX_INLINE Acc zero() { return dot_zero(); }
+  static NX_INLINE Row row(const uint8_t* b) { return dot_row(reinterpret_cast<const int8_t*>(b)); }
+  static NX_INLINE Acc step(const Acc& acc, uint32_t four, const Row& row) { return dot_step(acc, four, row); }
+  static NX_INLINE void put(const Acc& acc, uint8_t* sums) { dot_store(acc, reinterpret_cast<int32_t*>(sums)); }
+};

@@ -36,11 +36,24 @@ std::vector<KernelTable> make_tables() {
 #if defined(__x86_64__)
   const CpuFeatures& cpu = cpu_features();
   if (cpu.avx2) tables.push_back(kAvx2Table);
+  // Variants for further features, each a copy of the table before it with some kernels replaced.
+  if (cpu.avx_vnni) {
+    KernelTable& t = tables.emplace_back(kAvx2Table);
+    t.name = "avx2+vnni";
+    t.gemm_int8 = avx2_vnni::gemm_int8;
+    t.linear_int8 = avx2_vnni::linear_int8;
+  }
   if (cpu.avx512) tables.push_back(kAvx512Table);
   if (cpu.avx512_vnni) {
-    tables.push_back(kAvx512Table);
-    tables.back().name = "avx512+vnni";
-    tables.back().gemm_int8 = avx512_vnni::gemm_int8;
+    KernelTable& t = tables.emplace_back(kAvx512Table);
+    t.name = "avx512+vnni";
+    t.gemm_int8 = avx512_vnni::gemm_int8;
+    t.linear_int8 = avx512_vnni::linear_int8;
+    if (cpu.avx512_bf16) {
+      KernelTable& both = tables.emplace_back(KernelTable(t));
+      both.name = "avx512+vnni+bf16";
+      both.linear_bf16 = avx512_bf16::linear_bf16;
+    }
   }
 #endif
   return tables;

@@ -48,6 +48,9 @@ NX_INLINE void dot_store(const Dot16& acc, int32_t* out) {
 
 #include "kernels/all.inl.h"
 
+using LinearInt8Dots = Int8Dots<6, 1, 6, 1>;
+using LinearBf16Dots = WidenedDots<12, 2, 4, 4>;
+
 }  // namespace
 
 #include "kernels/entries.inl.h"

@@ -27,6 +27,14 @@ namespace narthex::avx512 {
 #undef NX_REDUCE
 
 // Variants for further feature bits; kernels.cc puts them into the table in place of the plain ones.
+namespace narthex::avx2_vnni {
+void gemm_int8(const GemmInt8& g);
+void linear_int8(const LinearInt8& g);
+}  // namespace narthex::avx2_vnni
 namespace narthex::avx512_vnni {
 void gemm_int8(const GemmInt8& g);
+void linear_int8(const LinearInt8& g);
+}  // namespace narthex::avx512_vnni
+namespace narthex::avx512_bf16 {
+void linear_bf16(const LinearBf16& g);
 }

@@ -37,6 +37,9 @@ NX_INLINE void dot_store(const Dot16& acc, int32_t* out) {
 
 #include "kernels/all.inl.h"
 
+using LinearInt8Dots = Int8Dots<2, 1, 2, 1>;
+using LinearBf16Dots = WidenedDots<2, 1, 2, 1>;
+
 }  // namespace
 
 #include "kernels/entries.inl.h"

@@ -124,13 +124,6 @@ NX_INLINE void store_u8(uint8_t* p, Vec16i a) {
   const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
 }
-NX_INLINE void store_u16(uint16_t* p, Vec16i a) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(_mm256_packus_epi32(a.lo, a.hi), 0xD8));
-}
-NX_INLINE Vec16i load_int(const int32_t* p) {
-  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
-          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
-}
 
 NX_INLINE Vec16i load_bits(const void* p) {
   const __m256i* from = static_cast<const __m256i*>(p);

@@ -128,12 +128,6 @@ NX_INLINE __m256 lower_half(Vec16f a) {
 NX_INLINE void store_u8(uint8_t* p, Vec16i a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
 }
-NX_INLINE void store_u16(uint16_t* p, Vec16i a) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
-}
-NX_INLINE Vec16i load_int(const int32_t* p) {
-  return {_mm512_loadu_si512(p)};
-}
 
 NX_INLINE Vec16i load_bits(const void* p) {
   return {_mm512_loadu_si512(p)};

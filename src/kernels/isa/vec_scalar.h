@@ -7,7 +7,7 @@
 //   round16, to_int           to the nearest integer, ties to even
 //   sum_lanes, max_lanes      lane i with i + 8, then i + 4, i + 2, i + 1
 //   scale_by_power_of_2       a · 2^n for whole n in [-250, 250], rounded once, also into subnormals
-//   store_u8, store_u16       16 integers from lanes in [0, 255] or [0, 65535]
+//   store_u8                  16 bytes from lanes in [0, 255]
 #pragma once
 
 struct Vec16f {
@@ -210,13 +210,5 @@ NX_INLINE void transpose_16(Vec16i (&rows)[16]) {
       rows[j].v[i] = swapped;
     }
   }
-}
-NX_INLINE void store_u16(uint16_t* p, const Vec16i& a) {
-  for (int i = 0; i < 16; i++) p[i] = static_cast<uint16_t>(a.v[i]);
-}
-NX_INLINE Vec16i load_int(const int32_t* p) {
-  Vec16i r;
-  __builtin_memcpy(&r, p, sizeof r);
-  return r;
 }
 #undef NX_LANES
