@@ -17,14 +17,15 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #endif
 
 namespace narthex {
 namespace {
 
-constexpr std::array<std::string_view, 3> kIsaNames = {"scalar", "avx2", "avx512"};
+constexpr std::array<std::string_view, 4> kIsaNames = {"scalar", "avx2", "avx512", "amx"};
 // Names that other builds or later versions know: the sentence for them differs from that for a typing error.
-constexpr std::array<std::string_view, 2> kOtherIsaNames = {"amx", "neon"};
+constexpr std::array<std::string_view, 1> kOtherIsaNames = {"neon"};
 
 #if defined(__x86_64__)
 struct Leaf {
@@ -63,9 +64,20 @@ CpuFeatures detect() {
   f.amx_bf16 = tiles && bit(leaf7.edx, 22);
   return f;
 }
+// The state of tile registers is 8 KB per thread, which Linux allocates only for processes that ask. The permission
+// holds for all threads, present and future.
+bool tiles_permitted() {
+  constexpr int kGetPermission = 0x1022, kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(2)
+  unsigned long permitted = 0;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 &&
+         syscall(SYS_arch_prctl, kGetPermission, &permitted) == 0 && ((permitted >> kTileData) & 1U) != 0;
+}
 #else
 CpuFeatures detect() {
   return {};
+}
+bool tiles_permitted() {
+  return false;
 }
 #endif
 
@@ -132,8 +144,13 @@ const CpuFeatures& cpu_features() {
 }
 
 Isa best_isa() {
-  const CpuFeatures& f = cpu_features();
-  return f.avx512 ? Isa::kAvx512 : f.avx2 ? Isa::kAvx2 : Isa::kScalar;
+  static const Isa isa = [] {
+    const CpuFeatures& f = cpu_features();
+    // The tiles' table takes its other kernels from AVX-512 with all that these processors have.
+    if (f.amx_int8 && f.amx_bf16 && f.avx512_vnni && f.avx512_bf16 && tiles_permitted()) return Isa::kAmx;
+    return f.avx512 ? Isa::kAvx512 : f.avx2 ? Isa::kAvx2 : Isa::kScalar;
+  }();
+  return isa;
 }
 
 std::string_view isa_name(Isa isa) {

@@ -17,7 +17,7 @@
 
 namespace narthex {
 
-enum class Isa { kScalar, kAvx2, kAvx512 };  // ordered: each includes the ones before it
+enum class Isa { kScalar, kAvx2, kAvx512, kAmx };  // ordered: each includes the ones before it
 
 struct CpuFeatures {
   bool avx2 = false;         // with fma and f16c, and ymm state saved by the system
@@ -25,16 +25,18 @@ struct CpuFeatures {
   bool avx512_vnni = false;  // only ever true with avx512
   bool avx512_bf16 = false;  // only ever true with avx512
   bool avx_vnni = false;     // only ever true with avx2
-  bool amx_int8 = false;     // the instructions exist and the system saves tiles; permission is a separate question
+  bool amx_int8 = false;     // the instructions exist and the system saves tiles; permission is asked by best_isa()
   bool amx_bf16 = false;
 };
 
 const CpuFeatures& cpu_features();
+// Asks the system for the tile registers first, once, where they exist: kAmx only if it lends them. A thread with a
+// signal stack too small for them makes it refuse, so ask before there are threads.
 Isa best_isa();
 std::string_view isa_name(Isa isa);
 
-// Reads NARTHEX_ISA ("scalar", "avx2", "avx512"; empty or unset means best_isa()). kUsage for an unknown name or one
-// this machine lacks.
+// Reads NARTHEX_ISA ("scalar", "avx2", "avx512", "amx"; empty or unset means best_isa()). kUsage for an unknown name or
+// one this machine lacks.
 Result<Isa> requested_isa();
 Isa active_isa();
 

@@ -53,6 +53,15 @@ std::vector<KernelTable> make_tables() {
       KernelTable& both = tables.emplace_back(KernelTable(t));
       both.name = "avx512+vnni+bf16";
       both.linear_bf16 = avx512_bf16::linear_bf16;
+      if (best_isa() >= Isa::kAmx) {
+        KernelTable& tiles = tables.emplace_back(KernelTable(both));
+        tiles.isa = Isa::kAmx;
+        tiles.name = "amx";
+        tiles.begin_products = amx::begin_products;
+        tiles.end_products = amx::end_products;
+        tiles.linear_bf16 = amx::linear_bf16;
+        tiles.linear_int8 = amx::linear_int8;
+      }
     }
   }
 #endif

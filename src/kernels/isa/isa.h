@@ -38,3 +38,15 @@ void linear_int8(const LinearInt8& g);
 namespace narthex::avx512_bf16 {
 void linear_bf16(const LinearBf16& g);
 }
+#define NX_TILE_KERNELS                  \
+  void begin_products();                 \
+  void end_products();                   \
+  void linear_bf16(const LinearBf16& g); \
+  void linear_int8(const LinearInt8& g);
+namespace narthex::amx {
+NX_TILE_KERNELS
+}
+namespace narthex::tiles_emulated {  // for tests
+NX_TILE_KERNELS
+}
+#undef NX_TILE_KERNELS
