@@ -3,12 +3,14 @@
 # access of the unrolled tiles, and at -O3 gcc then takes minutes for one file. Kernels do not throw, and handlers would
 # bring weak symbols, which tools/check_isa_symbols.sh forbids.
 set(kernel_flags -O3 -fno-exceptions)
+set(plain_flags -O2 -fno-exceptions)
 if(NARTHEX_SANITIZE)
   set(kernel_flags -O1 -fno-exceptions)
+  set(plain_flags -O1 -fno-exceptions)
 endif()
 set(isa_dir ${PROJECT_SOURCE_DIR}/src/kernels/isa)
 set_source_files_properties(${isa_dir}/scalar.cc ${isa_dir}/tiles_emulated.cc PROPERTIES
-  COMPILE_OPTIONS "${kernel_flags}")
+  COMPILE_OPTIONS "${plain_flags}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2 ${kernel_flags} -mavx2 -mfma -mf16c)
   set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mprefer-vector-width=512)

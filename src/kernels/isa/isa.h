@@ -5,8 +5,15 @@
 
 #include "kernels/args.h"
 
+// The plain files leave inlining to the compiler: their vectors are arrays, and everything in one function takes minutes
+// to compile.
+#if defined(NX_PLAIN)
+#define NX_INLINE inline
+#define NX_LAMBDA
+#else
 #define NX_INLINE __attribute__((always_inline)) inline
 #define NX_LAMBDA __attribute__((always_inline))
+#endif
 
 #define NX_KERNEL(name, result, parameters) result name parameters;
 #define NX_UNARY(name, from, to, max_relative, max_absolute) void name(size_t n, const float* x, float* y);

@@ -1,4 +1,5 @@
 // Kernels in plain C++: for every machine, and what the others are compared with.
+#define NX_PLAIN
 #include "kernels/isa/isa.h"
 
 namespace narthex::scalar {

@@ -2,6 +2,7 @@
 // without AMX. No table offers it; tests/kernels/linear_test.cc puts these four kernels into a copy of the scalar one.
 // Its registers are checked as the processor checks them: using them outside of begin_products() … end_products()
 // traps.
+#define NX_PLAIN
 #include "kernels/isa/isa.h"
 
 namespace narthex::tiles_emulated {
