@@ -15,6 +15,8 @@ struct Arguments {
   std::string format = "text";
   std::string pooling;
   std::vector<std::string> skip_passes;
+  std::string precision = "auto";
+  bool onnx_exact = false;
   bool graph = false;
 };
 
@@ -67,7 +69,38 @@ void print_graph_summary(const Program& program) {
   }
 }
 
-void print_text(const OnnxEmbedder& embedder) {
+std::string precision_line(const PrecisionReport& report) {
+  std::string line(precision_name(report.precision));
+  if (report.precision == Precision::kFp32) return line;
+  if (report.attention != report.precision) line += fmt::format(", attention {}", precision_name(report.attention));
+  if (!report.fallback_products.empty()) {
+    line += fmt::format(", {} of {} products {}", report.fallback_products.size(), report.n_products,
+                        precision_name(report.fallback));
+  }
+  if (report.loss.texts == 0) return line;
+  return line + fmt::format("; cosine to fp32 on {} texts: worst {:.6f}, mean {:.6f}", report.loss.texts,
+                            report.loss.worst_cosine, report.loss.mean_cosine);
+}
+
+void print_plan(const CompiledEncoder& compiled) {
+  fmt::print("plan\n");
+  if (!compiled.recognised.empty()) fmt::print("  recognised   {}\n", ops_line(compiled.recognised));
+  if (!compiled.plan) {
+    fmt::print("  none         {}; the interpreter runs the graph, in fp32\n", compiled.refusal);
+    return;
+  }
+  const PrecisionReport& precision = compiled.precision;
+  fmt::print("  runs as      {} steps over packed tokens: {}\n", compiled.plan->steps.size(),
+             ops_line(compiled.plan->step_counts()));
+  fmt::print("  precision    {}\n", precision_line(precision));
+  fmt::print("  check        differs from the interpreter by {:.1e} of the largest element, in fp32\n",
+             compiled.check_difference);
+  fmt::print("  weights      {}, up to {} tokens\n", bytes_string(compiled.plan->constant_bytes()),
+             compiled.plan->max_positions);
+}
+
+Result<void> print_text(const InspectedModel& model) {
+  const OnnxEmbedder& embedder = *model.embedder;
   const ModelCard& card = embedder.card();
   const EmbedderInfo& info = embedder.info();
   fmt::print("model\n  {:<12} {}\n  {:<12} {}\n  {:<12} {}\n", "id", info.id, "graph", card.onnx_file.string(),
@@ -80,10 +113,10 @@ void print_text(const OnnxEmbedder& embedder) {
   print_choice("normalize", *card.normalize.value, card.normalize.reason);
   print_choice("max length", *card.max_length.value, card.max_length.reason);
   for (const auto& [name, text] : card.prompts) fmt::print("  {:<12} {} = \"{}\"\n", "prompt", name, text);
-  if (mixes_batch(embedder.program().graph())) {
-    fmt::print("  {:<12} one text (the graph quantises per tensor, so batch mates would change each other)\n", "batch");
-  }
-  print_graph_summary(embedder.program());
+  print_plan(model.compiled);
+  NX_TRY(const auto interpreter, embedder.interpreter());
+  print_graph_summary(interpreter->program());
+  return {};
 }
 
 void append_counts(std::string& out, const std::map<std::string, std::size_t>& ops) {
@@ -105,9 +138,31 @@ void append_member(std::string& out, const char* name, const std::string& value,
   out += '}';
 }
 
-void print_json(const OnnxEmbedder& embedder) {
+// "plan":null with "refusal", or what runs and what it costs.
+void append_plan(std::string& out, const CompiledEncoder& compiled) {
+  out += ",\"recognised\":";
+  append_counts(out, compiled.recognised);
+  if (!compiled.plan) {
+    out += ",\"plan\":null,\"refusal\":";
+    append_json_string(out, compiled.refusal);
+    return;
+  }
+  out += ",\"plan\":{\"steps\":";
+  append_counts(out, compiled.plan->step_counts());
+  const PrecisionReport& precision = compiled.precision;
+  out += fmt::format(
+      ",\"precision\":\"{}\",\"attention\":\"{}\",\"fallback_products\":{},\"texts\":{},\"mean_cosine\":{:.8f},"
+      "\"worst_cosine\":{:.8f},\"check_difference\":{:.3e},\"weight_bytes\":{}}}",
+      precision_name(precision.precision), precision_name(precision.attention), precision.fallback_products.size(),
+      precision.loss.texts, precision.loss.mean_cosine, precision.loss.worst_cosine, compiled.check_difference,
+      compiled.plan->constant_bytes());
+}
+
+Result<void> print_json(const InspectedModel& model) {
+  const OnnxEmbedder& embedder = *model.embedder;
   const ModelCard& card = embedder.card();
-  const ProgramSummary& summary = embedder.program().summary();
+  NX_TRY(const auto interpreter, embedder.interpreter());
+  const ProgramSummary& summary = interpreter->program().summary();
   std::string out = "{\"id\":";
   append_json_string(out, embedder.info().id);
   out += fmt::format(",\"dim\":{},\"semantic\":true,\"precision\":\"{}\",\"isa\":\"{}\"", embedder.info().dim,
@@ -116,6 +171,7 @@ void print_json(const OnnxEmbedder& embedder) {
   append_member(out, "pooling", embedder.output().pooling.to_string(), embedder.output().pooling_reason);
   append_member(out, "normalize", *card.normalize.value ? "true" : "false", card.normalize.reason);
   append_member(out, "max_length", fmt::to_string(*card.max_length.value), card.max_length.reason);
+  append_plan(out, model.compiled);
   out += ",\"nodes_read\":";
   append_counts(out, summary.ops_before);
   out += ",\"nodes_run\":";
@@ -134,12 +190,15 @@ void print_json(const OnnxEmbedder& embedder) {
     first = false;
   }
   fmt::print("{}]}}\n", out);
+  return {};
 }
 
 Result<void> inspect(const Arguments& arguments) {
   LoadOptions options;
   options.model = arguments.model;
   options.compile.passes.skip = arguments.skip_passes;
+  options.precision = arguments.precision;
+  options.onnx_exact = arguments.onnx_exact;
   if (!arguments.pooling.empty()) {
     NX_TRY(options.pooling, parse_pooling(arguments.pooling));
   }
@@ -155,21 +214,16 @@ Result<void> inspect(const Arguments& arguments) {
     fmt::print("{}", print_graph(program->graph()));
     return {};
   }
-  const auto embedder = load_onnx_embedder(options);
-  if (!embedder) {
+  const auto model = inspect_model(options);
+  if (!model) {
     // A graph without a tokenizer, or one that is no encoder, can still be shown as a graph.
-    if (!arguments.model.ends_with(".onnx") || arguments.format == "json") return std::unexpected(embedder.error());
+    if (!arguments.model.ends_with(".onnx") || arguments.format == "json") return std::unexpected(model.error());
     NX_TRY(const std::shared_ptr<const Program> program, compile_file(arguments.model, options.compile));
-    fmt::print("not usable as an embedder: {}\n", embedder.error().message);
+    fmt::print("not usable as an embedder: {}\n", model.error().message);
     print_graph_summary(*program);
     return {};
   }
-  if (arguments.format == "json") {
-    print_json(**embedder);
-  } else {
-    print_text(**embedder);
-  }
-  return {};
+  return arguments.format == "json" ? print_json(*model) : print_text(*model);
 }
 
 }  // namespace
@@ -181,6 +235,8 @@ int run_inspect(const std::vector<std::string>& args) {
   app.add_option("model", arguments.model, "catalog name, model directory or .onnx file")->required();
   app.add_flag("--graph", arguments.graph, "print the nodes of the graph as it runs");
   app.add_option("--skip-pass", arguments.skip_passes, "leave out a pass of the compiler, to look for a fault");
+  app.add_option("--precision", arguments.precision, "auto, fp32, bf16 or int8")->capture_default_str();
+  app.add_flag("--onnx-exact", arguments.onnx_exact, "the graph's own arithmetic instead of a plan");
   app.add_option("--pooling", arguments.pooling, "as in `narthex embed`");
   app.add_option("--format", arguments.format, "output")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   if (const auto code = parse_arguments(app, args)) return *code;

@@ -20,6 +20,8 @@ void add_embedder_options(CLI::App& app, ModelArguments& arguments) {
   app.add_option("--precision", arguments.precision, "arithmetic")
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
+  app.add_flag("--onnx-exact", arguments.onnx_exact,
+               "run a quantised graph in its own arithmetic, operator by operator, instead of the compiled plan");
   app.add_option("--pooling", arguments.pooling,
                  "cls, mean, max, last, none (token vectors); default: the model's own");
   app.add_flag("--no-normalize", arguments.no_normalize,
@@ -43,6 +45,7 @@ Result<LoadOptions> load_options(const ModelArguments& arguments) {
   LoadOptions options;
   options.model = arguments.model;
   options.precision = arguments.precision;
+  options.onnx_exact = arguments.onnx_exact;
   if (!arguments.pooling.empty()) {
     NX_TRY(options.pooling, parse_pooling(arguments.pooling));
   }

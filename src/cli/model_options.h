@@ -14,6 +14,7 @@ namespace narthex::cli {
 struct ModelArguments {
   std::string model{kDefaultModel};
   std::string precision = "auto";
+  bool onnx_exact = false;
   std::string pooling;
   bool no_normalize = false;
   std::string prompt;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "hub/pull.h"
+#include "models/compile_encoder.h"
 #include "models/embedder.h"
 #include "models/model_card.h"
 #include "models/onnx_embedder.h"
@@ -28,7 +29,11 @@ struct LoadOptions {
   std::optional<Pooling> pooling;  // these three override what the model's files say
   std::optional<bool> normalize;
   std::optional<std::size_t> max_length;
-  std::string precision = "auto";  // auto, fp32
+  std::string precision = "auto";  // auto, fp32, bf16, int8
+  // Runs the graph operator by operator with ONNX's own semantics, quantisation included; precision must be auto or
+  // fp32.
+  bool onnx_exact = false;
+  bool use_artifacts = true;  // false: compile anew, keep nothing
   CompileOptions compile;
 };
 
@@ -42,12 +47,14 @@ Result<ResolvedModel> resolve_model(const std::string& name);
 Result<PullSpec> pull_spec(const std::string& name);
 
 Result<std::unique_ptr<Embedder>> load_embedder(const LoadOptions& options);
-// The same for a model that is known to be an .onnx file: for `inspect`, which asks about its parts.
-Result<std::unique_ptr<OnnxEmbedder>> load_onnx_embedder(const LoadOptions& options);
+// The same for a model that is known to be an .onnx file, compiled anew with everything that was found out: for
+// `inspect`.
+struct InspectedModel {
+  CompiledEncoder compiled;
+  std::unique_ptr<OnnxEmbedder> embedder;
+};
+Result<InspectedModel> inspect_model(const LoadOptions& options);
 // The tokenizer alone, in milliseconds.
 Result<Tokenizer> load_tokenizer(const std::string& model);
-
-// Reads, builds, normalises and compiles an .onnx file.
-Result<std::shared_ptr<const Program>> compile_file(const std::filesystem::path& path, const CompileOptions& options);
 
 }  // namespace narthex

@@ -18,6 +18,9 @@
 
 namespace narthex {
 
+// Tokens, where nothing says: what BERT has.
+inline constexpr std::size_t kDefaultMaxLength = 512;
+
 template <class T>
 struct Choice {
   std::optional<T> value;

@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/team.h"
 #include "base/utf8.h"
 #include "text/python_text.h"
 
 namespace narthex {
 namespace {
 
-// Activations of one run of bge-small take about 20 kB a token: 4096 tokens stay below 100 MB.
-constexpr std::size_t kMaxBatchTokens = 4096;
+// Token rows of a part: 25 MB of bge-small's.
+constexpr std::size_t kMaxTokenRows = 16384;
 
 bool is_float(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kFloat64;
@@ -19,27 +20,6 @@ bool is_float(DType dtype) {
 std::size_t last_dim(const Value& value) {
   return value.shape && !value.shape->empty() ? static_cast<std::size_t>(value.shape->back().constant().value_or(0))
                                               : 0;
-}
-
-Result<std::vector<float>> to_float32(const Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.count()));
-  const auto convert = [&]<class T>() {
-    std::ranges::transform(tensor.as<T>(), values.begin(), [](T x) { return static_cast<float>(x); });
-  };
-  switch (tensor.dtype()) {
-    case DType::kFloat32:
-      convert.template operator()<float>();
-      break;
-    case DType::kFloat64:
-      convert.template operator()<double>();
-      break;
-    case DType::kFloat16:
-      convert.template operator()<Half>();
-      break;
-    default:
-      return fail(ErrorCode::kUnsupported, "the graph's output is {}, expected floats", dtype_name(tensor.dtype()));
-  }
-  return values;
 }
 
 // The graph's outputs that may hold vectors, in the order in which they are preferred.
@@ -63,10 +43,6 @@ std::optional<std::size_t> output_by_name(const Graph& graph, const std::string&
 }
 
 }  // namespace
-
-bool mixes_batch(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "DynamicQuantizeLinear"; });
-}
 
 Result<OutputChoice> choose_output(const Graph& graph, const ModelCard& card) {
   OutputChoice choice;
@@ -113,35 +89,28 @@ struct OnnxEmbedder::Piece {
 };
 
 Result<std::unique_ptr<OnnxEmbedder>> OnnxEmbedder::create(EmbedderParts parts) {
-  const Graph& graph = parts.program->graph();
-  NX_TRY(OutputChoice output, choose_output(graph, parts.card));
-  NX_TRY(EncoderInputs inputs,
-         EncoderInputs::create(graph, parts.card.position_offset, parts.tokenizer.pad_id().value_or(0)));
-  if (!parts.card.max_length.value) parts.card.max_length = {512, "nothing says; 512 as BERT has"};
-  if (inputs.fixed_length() > 0 && inputs.fixed_length() < *parts.card.max_length.value) {
-    parts.card.max_length = {inputs.fixed_length(), "the graph's sequence dimension is fixed"};
+  if (!parts.card.max_length.value) parts.card.max_length = {kDefaultMaxLength, "nothing says; 512 as BERT has"};
+  if (!parts.plan) {
+    NX_TRY(const auto interpreter, parts.interpreter->get());
+    const std::size_t fixed = interpreter->fixed_length();
+    if (fixed > 0 && fixed < *parts.card.max_length.value)
+      parts.card.max_length = {fixed, "the graph's sequence dimension is fixed"};
   }
   if (!parts.card.normalize.value) {
-    parts.card.normalize = {output.pooling.kind != Pooling::Kind::kInGraph,
-                            "nothing says; cosine similarity is the usual use"};
-    if (!*parts.card.normalize.value) parts.card.normalize.reason = "nothing says, and the graph pools by itself";
+    const bool in_graph = parts.output.pooling.kind == Pooling::Kind::kInGraph;
+    parts.card.normalize = {!in_graph, in_graph ? "nothing says, and the graph pools by itself"
+                                                : "nothing says; cosine similarity is the usual use"};
   }
-  return std::unique_ptr<OnnxEmbedder>(new OnnxEmbedder(std::move(parts), std::move(output), std::move(inputs)));
+  return std::unique_ptr<OnnxEmbedder>(new OnnxEmbedder(std::move(parts)));
 }
 
-OnnxEmbedder::OnnxEmbedder(EmbedderParts parts, OutputChoice output, EncoderInputs inputs)
-    : parts_(std::move(parts)),
-      output_(std::move(output)),
-      inputs_(std::move(inputs)),
-      one_at_a_time_(mixes_batch(parts_.program->graph())) {
+OnnxEmbedder::OnnxEmbedder(EmbedderParts parts) : parts_(std::move(parts)) {
   info_.id = parts_.id;
   info_.semantic = true;
-  info_.token_vectors = output_.pooling.kind == Pooling::Kind::kNone;
-  info_.dim = output_.width * std::max<std::size_t>(1, output_.pooling.modes.size());
+  info_.token_vectors = parts_.output.pooling.kind == Pooling::Kind::kNone;
+  info_.dim = parts_.output.width * std::max<std::size_t>(1, parts_.output.pooling.modes.size());
   if (parts_.card.truncate_dim && info_.dim > 0) info_.dim = std::min(info_.dim, *parts_.card.truncate_dim);
-  const bool quantised =
-      std::ranges::any_of(parts_.program->graph().nodes, [](const Node& node) { return node.op == "MatMulInteger"; });
-  info_.precision = quantised ? "int8-onnx" : "fp32";
+  info_.precision = parts_.precision;
   info_.isa = isa_name(active_isa());
   info_.max_length = *parts_.card.max_length.value;
   info_.prompts = parts_.card.prompts;
@@ -200,50 +169,63 @@ Result<void> OnnxEmbedder::cut(std::size_t text, std::string_view prepared, cons
   return {};
 }
 
-Result<void> OnnxEmbedder::run(std::span<Piece* const> batch) const {
-  std::vector<const Encoding*> sequences;
-  for (const Piece* piece : batch) sequences.push_back(&piece->encoding);
-  NX_TRY(const std::vector<Tensor> inputs, inputs_.make(sequences));
-  NX_TRY(const std::vector<Tensor> outputs, parts_.program->run(inputs));
-  const Tensor& output = outputs[output_.index];
-  NX_TRY(const std::vector<float> values, to_float32(output));
-  const std::size_t rank = output_.pooling.kind == Pooling::Kind::kInGraph ? 2 : 3;
-  const std::size_t rows = inputs[0].dims()[0] > 0 ? static_cast<std::size_t>(inputs[0].dims()[0]) : 0;
-  if (output.dims().size() != rank || static_cast<std::size_t>(output.dims()[0]) != rows ||
-      (rank == 3 && output.dims()[1] != inputs[0].dims()[1])) {
-    return fail(ErrorCode::kBadModel, "output '{}' has shape {} for inputs of shape {}", output_.name,
-                dims_string(output.dims()), dims_string(inputs[0].dims()));
+// The rows of one text become its embedding: pooled already (one row), or to be pooled here.
+void OnnxEmbedder::take_rows(Piece& piece, std::span<const float> rows, std::size_t width, bool pooled) const {
+  Embedding& embedding = piece.embedding;
+  if (!pooled && parts_.output.pooling.kind == Pooling::Kind::kModes) {
+    embedding.values = pool(rows, width, parts_.output.pooling.modes);
+    return;
   }
-  const auto width = static_cast<std::size_t>(output.dims().back());
-  const std::size_t row_values = values.size() / rows;
-  for (std::size_t row = 0; row < batch.size(); ++row) {
-    Embedding& embedding = batch[row]->embedding;
-    const std::size_t n_tokens = batch[row]->encoding.ids.size();
-    std::span<const float> hidden = std::span(values).subspan(row * row_values, row_values);
-    if (rank == 3) hidden = hidden.first(n_tokens * width);
-    if (output_.pooling.kind == Pooling::Kind::kModes) {
-      embedding.values = pool(hidden, width, output_.pooling.modes);
-    } else {
-      embedding.values.assign(hidden.begin(), hidden.end());
-      if (rank == 3) embedding.n_vectors = n_tokens;
+  embedding.values.assign(rows.begin(), rows.end());
+  if (!pooled) embedding.n_vectors = piece.encoding.ids.size();
+}
+
+// All texts end to end; in parts where every token has a row, which would take memory.
+Result<void> OnnxEmbedder::run_plan(std::span<Piece* const> pieces) const {
+  const PackedPlan& plan = *parts_.plan;
+  const bool pooled = plan.output_per_sequence();
+  for (std::size_t first = 0; first < pieces.size();) {
+    std::vector<std::int32_t> ids, types;
+    std::vector<std::size_t> starts = {0};
+    std::size_t last = first;
+    for (; last < pieces.size() && (last == first || pooled || ids.size() < kMaxTokenRows); ++last) {
+      const Encoding& encoding = pieces[last]->encoding;
+      ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
+      types.insert(types.end(), encoding.type_ids.begin(), encoding.type_ids.end());
+      starts.push_back(ids.size());
     }
+    const TokenBatch batch{ids, types, starts};
+    NX_TRY_VOID(plan.check(batch));
+    const std::size_t width = plan.width();
+    std::vector<float> rows((pooled ? last - first : ids.size()) * width);
+    plan.run(Team::process(), batch, rows.data());
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t row = pooled ? i - first : starts[i - first], end = pooled ? row + 1 : starts[i - first + 1];
+      take_rows(*pieces[i], std::span(rows).subspan(row * width, (end - row) * width), width, pooled);
+    }
+    first = last;
   }
   return {};
 }
 
+Result<void> OnnxEmbedder::run_interpreter(std::span<Piece* const> pieces) const {
+  NX_TRY(const auto interpreter, parts_.interpreter->get());
+  std::vector<const Encoding*> texts;
+  texts.reserve(pieces.size());
+  for (const Piece* piece : pieces) texts.push_back(&piece->encoding);
+  const bool pooled = parts_.output.pooling.kind == Pooling::Kind::kInGraph;
+  return interpreter->run(texts, parts_.output.index, pooled,
+                          [&](std::size_t i, std::span<const float> rows, std::size_t width) {
+                            take_rows(*pieces[i], rows, width, pooled);
+                          });
+}
+
 Result<void> OnnxEmbedder::run_all(std::vector<Piece>& pieces) const {
-  std::vector<Piece*> order;
-  for (Piece& piece : pieces) order.push_back(&piece);
-  std::ranges::sort(order, {}, [](const Piece* piece) { return std::pair(piece->encoding.ids.size(), piece); });
-  for (std::size_t first = 0; first < order.size();) {
-    const std::size_t length = order[first]->encoding.ids.size();
-    std::size_t limit = one_at_a_time_ ? 1 : std::max<std::size_t>(1, kMaxBatchTokens / length);
-    if (inputs_.fixed_batch() > 0) limit = std::min(limit, inputs_.fixed_batch());
-    std::size_t last = first + 1;
-    while (last < order.size() && last - first < limit && order[last]->encoding.ids.size() == length) ++last;
-    NX_TRY_VOID(run(std::span(order).subspan(first, last - first)));
-    first = last;
-  }
+  std::vector<Piece*> planned, others;
+  for (Piece& piece : pieces)
+    (parts_.plan && parts_.plan->covers(piece.encoding.ids) ? planned : others).push_back(&piece);
+  if (!planned.empty()) NX_TRY_VOID(run_plan(planned));
+  if (!others.empty()) NX_TRY_VOID(run_interpreter(others));
   return {};
 }
 
@@ -277,7 +259,7 @@ Result<std::vector<Embedding>> OnnxEmbedder::embed(std::span<const std::string_v
     while (last < pieces.size() && pieces[last].text == pieces[first].text) ++last;
     Embedding& embedding = embeddings[pieces[first].text];
     embedding = std::move(pieces[first].embedding);
-    if (last - first > 1 && output_.pooling.kind != Pooling::Kind::kNone) {
+    if (last - first > 1 && parts_.output.pooling.kind != Pooling::Kind::kNone) {
       std::vector<double> sum(embedding.values.size(), 0.0);
       std::size_t tokens = 0;
       for (std::size_t w = first; w < last; ++w) {

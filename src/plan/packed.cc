@@ -1,6 +1,7 @@
 #include "plan/packed.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace narthex {
 
@@ -68,6 +69,22 @@ std::size_t PackedPlan::constant_bytes() const {
   for (const packed::Step& step : steps)
     for_constants(step, [&](const Constant& constant) { bytes += constant.bytes; });
   return bytes;
+}
+
+std::map<std::string, std::size_t> PackedPlan::step_counts() const {
+  constexpr const char* kNames[] = {"gather", "norm",   "linear", "encode",  "gated unit", "attention", "rotation",
+                                    "binary", "affine", "unary",  "pooling", "normalize",  "softmax"};
+  static_assert(std::size(kNames) == std::variant_size_v<packed::Step>);
+  std::map<std::string, std::size_t> counts;
+  for (const packed::Step& step : steps) {
+    std::string name = kNames[step.index()];
+    if (const auto* linear = std::get_if<packed::Linear>(&step))
+      name += fmt::format(" {}", precision_name(linear->precision));
+    if (const auto* attention = std::get_if<packed::Attention>(&step))
+      name += fmt::format(" {}", precision_name(attention->precision));
+    ++counts[name];
+  }
+  return counts;
 }
 
 }  // namespace narthex

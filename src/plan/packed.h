@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -213,8 +214,9 @@ struct PackedPlan {
   // out: [n_tokens or n_sequences, width()]. The batch must have passed check().
   void run(Team& team, const TokenBatch& batch, float* out, LinearObserver* observer = nullptr) const;
 
-  // For reports: bytes of constants; products and attentions per precision.
+  // For reports: bytes of constants, and steps by kind: "linear bf16" → 48.
   std::size_t constant_bytes() const;
+  std::map<std::string, std::size_t> step_counts() const;
 };
 
 }  // namespace narthex
