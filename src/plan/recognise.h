@@ -18,7 +18,7 @@
 namespace narthex {
 
 struct RecogniseOptions {
-  std::size_t max_positions = 512;  // tables of positions are made up to here; fewer if the graph has fewer
+  std::size_t max_positions = 512;   // tables of positions are made up to here; fewer if the graph has fewer
   std::int64_t position_offset = 0;  // of the first token, where the graph has an input position_ids
 };
 
