@@ -10,4 +10,7 @@
 #include "kernels/gemm.inl.h"
 #include "kernels/gemm_int8.inl.h"
 #include "kernels/linear.inl.h"
+#include "kernels/rows.inl.h"
+#include "kernels/rows_softmax.inl.h"
+#include "kernels/pack.inl.h"
 // clang-format on

@@ -22,6 +22,28 @@ void transpose_f32(size_t rows, size_t cols, const float* x, size_t ldx, float* 
   transpose_matrix(rows, cols, x, ldx, y, ldy);
 }
 
+void pack_b_bf16(const PackBf16& g) {
+  pack_bf16_all(g);
+}
+void pack_b_int8(const PackInt8& g) {
+  pack_int8_all(g);
+}
+void encode_rows(const EncodeRows& g) {
+  encode_rows_all(g);
+}
+void norm_rows(const NormRows& g) {
+  norm_rows_all(g);
+}
+void gated_rows(const GatedRows& g) {
+  gated_rows_all(g);
+}
+void softmax_rows(const SoftmaxRows& g) {
+  softmax_rows_all(g);
+}
+void rotate_rows(const RotateRows& g) {
+  rotate_rows_all(g);
+}
+
 void softmax(const Softmax& s) {
   for (size_t row = 0; row < s.rows; row++) {
     const float* mask = s.mask == nullptr ? nullptr : s.mask + row * s.ld_mask;
