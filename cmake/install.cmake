@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(library_layers base text hub kernels onnx graph ops passes plan models api)
+set(library_layers base text hub kernels onnx graph ops passes plan artifact models api)
 set(library_objects "")
 foreach(layer ${library_layers})
   list(APPEND library_objects $<TARGET_OBJECTS:nx_${layer}>)

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build make libboost1.81-dev libssl-dev libb2-dev libprotozero-dev libminizip-dev zlib1g-dev
-       libcli11-dev libspdlog-dev libfmt-dev ca-certificates"
+       libcli11-dev libspdlog-dev libfmt-dev libxxhash-dev ca-certificates"
 declare -A groups=(
   [build]="$build"
   [test]="$build ccache libgtest-dev libgmock-dev python3-venv python3-pip"
