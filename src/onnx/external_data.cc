@@ -73,4 +73,10 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(std::string_view l
   return file;
 }
 
+std::vector<std::string> ExternalFiles::locations() const {
+  std::vector<std::string> all;
+  for (const auto& [location, file] : files_) all.push_back(location);
+  return all;
+}
+
 }  // namespace narthex::onnx

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 
@@ -25,6 +26,8 @@ class ExternalFiles {
 
   // Errors do not name the model: the caller adds the file and the tensor.
   Result<std::shared_ptr<const MappedFile>> open(std::string_view location);
+  // Of everything that was opened.
+  std::vector<std::string> locations() const;
 
  private:
   std::optional<std::filesystem::path> directory_;

@@ -205,6 +205,7 @@ struct Model {
   std::vector<std::pair<std::string, std::string>> metadata;  // metadata_props in file order
   std::uint64_t file_bytes = 0;                               // the .onnx itself
   std::uint64_t external_bytes = 0;                           // payload bytes that lie in files of external data
+  std::vector<std::string> external_locations;                // of those files, beside the .onnx; in order of name
 };
 
 }  // namespace narthex::onnx

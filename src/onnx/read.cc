@@ -125,6 +125,7 @@ Result<std::shared_ptr<const Model>> read_bytes(std::string_view bytes, std::str
   model->source = std::move(source);
   model->file_bytes = bytes.size();
   model->external_bytes = state.external_bytes;
+  model->external_locations = state.external.locations();
   return model;
 }
 
