@@ -8,33 +8,12 @@
 #include <fmt/format.h>
 
 #include "base/half.h"
-#include "kernels/isa/isa.h"
-#include "kernels/testing.h"
+#include "kernels/linear_testing.h"
 
 namespace narthex {
 namespace {
 
 constexpr float kUntouched = 12345.0F;  // not changed by rounding to bf16
-
-constexpr Activation kActivations[] = {Activation::kNone,     Activation::kRelu, Activation::kGeluErf,
-                                       Activation::kGeluTanh, Activation::kTanh, Activation::kSigmoid,
-                                       Activation::kSilu};
-
-std::vector<KernelTable> tables_to_test() {
-  const auto supported = supported_tables();
-  std::vector<KernelTable> tables(supported.begin(), supported.end());
-  KernelTable& tiles = tables.emplace_back(supported.front());
-  tiles.name = "tiles in plain C++";
-  tiles.begin_products = tiles_emulated::begin_products;
-  tiles.end_products = tiles_emulated::end_products;
-  tiles.linear_bf16 = tiles_emulated::linear_bf16;
-  tiles.linear_int8 = tiles_emulated::linear_int8;
-  return tables;
-}
-
-std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 std::uint16_t to_bf16(float x) {
   return BFloat16(x).bits;
@@ -46,13 +25,6 @@ float from_bf16(std::uint16_t bits) {
 }
 float rounded(float x) {
   return from_bf16(to_bf16(x));
-}
-
-float activated(Activation kind, float x) {
-  const KernelTable& t = supported_tables().front();
-  UnaryFn* const fns[] = {nullptr, t.relu, t.gelu_erf, t.gelu_tanh, t.tanh, t.sigmoid, t.silu};
-  if (kind != Activation::kNone) fns[static_cast<std::size_t>(kind)](1, &x, &x);
-  return x;
 }
 
 struct Options {
