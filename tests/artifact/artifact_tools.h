@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -96,6 +97,22 @@ class AlignedBytes {
   std::vector<std::byte> bytes_;
   std::size_t size_;
 };
+
+// The same plan with each constant in memory that ends where it ends, so that a sanitizer sees a step beyond.
+inline PackedPlan with_own_constants(PackedPlan plan) {
+  for (packed::Step& step : plan.steps) {
+    for_constants(step, [&](Constant& constant) {
+      if (!constant) return;
+      constexpr std::align_val_t kAlignment{64};
+      auto* memory = static_cast<std::byte*>(::operator new(constant.bytes, kAlignment));
+      plan.owners.emplace_back(memory,
+                               [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{64}); });
+      std::memcpy(memory, constant.data, constant.bytes);
+      constant.data = memory;
+    });
+  }
+  return plan;
+}
 
 inline std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
