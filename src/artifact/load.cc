@@ -17,7 +17,6 @@ namespace {
 
 using artifact::DirectoryEntry;
 using artifact::Header;
-using artifact::Section;
 
 class Opener {
  public:
@@ -84,11 +83,10 @@ class Opener {
   void fault_in() const {
 #ifdef MADV_POPULATE_READ
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const std::span<const std::byte> weights = section(artifact::kWeights);
-    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data()) / page * page;
-    const auto end = reinterpret_cast<std::uintptr_t>(weights.data() + weights.size());
+    if (reinterpret_cast<std::uintptr_t>(bytes_.data()) % page != 0) return;  // no mapping
+    const artifact::Section& weights = header_.sections[artifact::kWeights];
     // A hint: where the system does not know it, pages come when they are read.
-    if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_READ);
+    ::madvise(const_cast<std::byte*>(bytes_.data()), weights.offset + weights.bytes, MADV_POPULATE_READ);
 #endif
   }
 
