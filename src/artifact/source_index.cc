@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "onnx/read.h"
@@ -143,8 +144,8 @@ void SourceIndex::write() const {
   text += "\n]}\n";
   std::error_code ignored;
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), ignored);
-  // A folder that cannot be written to costs the hashing at every start, nothing else.
-  static_cast<void>(write_file_atomically(path_, text));
+  const auto written = write_file_atomically(path_, text);
+  if (!written) log_debug("every start hashes the models' files: {}", written.error().message);
 }
 
 }  // namespace narthex

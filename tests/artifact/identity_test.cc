@@ -9,6 +9,7 @@
 
 #include "artifact/artifact_tools.h"
 #include "artifact/source_index.h"
+#include "onnx/model_builder.h"
 
 namespace narthex {
 namespace {
@@ -98,6 +99,19 @@ TEST_F(Identity, UnchangedFilesAreNotReadAgain) {
   EXPECT_NE(changed.key, believed.key);
   write_old(a, "a.json");
   EXPECT_EQ(id({a, b}).key, first.key);
+}
+
+TEST_F(Identity, ExternalDataOfAnOnnxFileCounts) {
+  namespace o = onnx::build;
+  file("w.data", "0123456789abcdef");
+  const fs::path model =
+      file("m.onnx", o::model({.graph = {.initializers = {o::external_tensor("w", onnx::DType::kFloat32, {4},
+                                                                             {{"location", "w.data"}})}}}));
+  const ArtifactId first = id({model});
+  file("w.data", "0123456789abcdeF");
+  EXPECT_NE(id({model}).key, first.key);
+  fs::remove(directory_ / "w.data");
+  EXPECT_FALSE(identify({"m", {model}, {}}, index()));
 }
 
 TEST_F(Identity, FilesFromTheFutureAreNotRemembered) {
