@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "../tests/artifact/artifact_tools.h"
+#include "artifact/artifact_tools.h"
 #include "base/check.h"
 
 namespace {
