@@ -1,5 +1,7 @@
 #include "base/team.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -14,7 +16,8 @@ constexpr std::uint32_t kOpen = 0x80000000U;
 // Long enough to catch the next layer's product (a few microseconds away), short against a scheduler's time slice.
 constexpr std::chrono::microseconds kSpin{50};
 
-thread_local bool inside_chunk = false;
+thread_local bool inside_chunk = false;  // or in a turn without the team: parallel_for runs in this thread
+thread_local bool inside_turn = false;
 
 void relax() {
 #if defined(__x86_64__)
@@ -60,13 +63,43 @@ bool Team::set_process_size(int n_threads) {
 }
 
 Team::Team(int n_threads)
-    : n_threads_(std::clamp(n_threads, 1, kMaxThreads)), slices_(new Slice[static_cast<std::size_t>(n_threads_)]) {}
+    : n_threads_(std::clamp(n_threads, 1, kMaxThreads)),
+      slices_(new Slice[static_cast<std::size_t>(n_threads_)]),
+      free_threads_(n_threads_),
+      process_id_(getpid()) {}
 
 Team::~Team() {
   stopping_.store(true, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+Team::Turn::Turn(Team& team) : team_(team), was_alone_(inside_chunk) {
+  // A forked child may have inherited the mutex locked and turns that nobody will end.
+  if (inside_chunk || inside_turn || getpid() != team.process_id_) {
+    whole_team_ = !inside_chunk;
+    return;
+  }
+  std::unique_lock lock(team.turns_mutex_);
+  const std::uint64_t ticket = team.next_turn_++;
+  team.turns_changed_.wait(lock, [&] { return team.serving_turn_ == ticket && team.free_threads_ > 0; });
+  ++team.serving_turn_;
+  whole_team_ = team.free_threads_ == team.n_threads_ && team.serving_turn_ == team.next_turn_;
+  threads_ = whole_team_ ? team.n_threads_ : 1;
+  team.free_threads_ -= threads_;
+  inside_turn = true;
+  inside_chunk = !whole_team_;
+  if (team.free_threads_ > 0) team.turns_changed_.notify_all();
+}
+
+Team::Turn::~Turn() {
+  if (threads_ == 0) return;
+  inside_turn = false;
+  inside_chunk = was_alone_;
+  const std::scoped_lock lock(team_.turns_mutex_);
+  team_.free_threads_ += threads_;
+  if (team_.serving_turn_ != team_.next_turn_) team_.turns_changed_.notify_all();
 }
 
 void Team::run(const Job& job) {

@@ -5,15 +5,18 @@
 // The items are cut into chunks of `grain` whose bounds depend on n and grain alone, and each chunk runs exactly once,
 // so what is computed never depends on the number of threads. Each member owns a contiguous run of chunks (the same
 // member the same run, which keeps its cache warm) and, when done, takes chunks that others have not begun. The caller
-// takes part. A caller that finds the team busy, and a call from inside a chunk, run all chunks themselves. Workers are
-// made by the first call that can use them, spin for about 50 us after work, then sleep. `fn` must not throw. After
+// takes part. A caller that finds the team busy, and a call from inside a chunk, run all chunks themselves. Who
+// computes for longer takes a Turn first, so that many callers do not run more threads than there are cores. Workers
+// are made by the first call that can use them, spin for about 50 us after work, then sleep. `fn` must not throw. After
 // fork() a child has no workers and runs everything itself. Covered by tests/base/team_test.cc.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -34,6 +37,24 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   int size() const { return n_threads_; }
+
+  // A thread's leave to compute: at most size() threads have one, and they come in the order in which they asked. Who
+  // finds nobody else gets the whole team; while others compute or wait, one core each, and parallel_for runs in the
+  // thread itself. Within another turn of the same thread, in a chunk, and in a forked child it waits for nobody.
+  class Turn {
+   public:
+    explicit Turn(Team& team);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    bool whole_team() const { return whole_team_; }
+
+   private:
+    Team& team_;
+    int threads_ = 0;  // that this turn holds; 0: it is within another
+    bool whole_team_ = false;
+    bool was_alone_ = false;
+  };
 
   // Calls fn(begin, end) for [0, grain), [grain, 2 grain) ... below n_items, and returns when all have returned.
   template <class F>
@@ -68,6 +89,11 @@ class Team {
   std::vector<std::thread> workers_;
   Job job_;
   bool started_ = false;
+  std::mutex turns_mutex_;
+  std::condition_variable turns_changed_;
+  std::uint64_t next_turn_ = 0, serving_turn_ = 0;  // tickets: whose turn it will be, is next
+  int free_threads_ = 0;
+  const int process_id_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> busy_{false};                    // held by the caller whose job it is
   alignas(64) std::atomic<std::uint32_t> epoch_{0};  // counts jobs; workers wait on it

@@ -241,6 +241,7 @@ const ProgramSummary& Program::summary() const {
 
 Result<std::vector<Tensor>> Program::run(std::span<const Tensor> inputs) const {
   NX_TRY_VOID(check_inputs(impl_->graph, inputs));
+  const Team::Turn turn(*impl_->team);
   std::unique_ptr<RunState> state = impl_->acquire();
   auto outputs = impl_->run_in(*state, inputs);
   impl_->release(std::move(state));

@@ -33,12 +33,39 @@ RowsId& rows_written_ref(Step& step) {
   return std::visit([](auto& s) -> RowsId& { return s.out; }, step);
 }
 
-// Follows values back from the output, making per-sequence twins of row-wise steps.
+// Follows values back from the output, making per-sequence twins of row-wise steps. What some attention reads for every
+// token is computed for every token anyway: there the first row is taken instead.
 class FirstTokens {
  public:
-  explicit FirstTokens(Encoder& encoder) : encoder_(encoder), producer_(encoder.rows.size(), nullptr) {
+  explicit FirstTokens(Encoder& encoder)
+      : encoder_(encoder), producer_(encoder.rows.size(), nullptr), for_every_token_(encoder.rows.size(), false) {
     original_ = encoder.steps;
     for (const Step& step : original_) producer_[rows_written(step)] = &step;
+  }
+
+  RowsId output_of(RowsId output) {
+    find_full(output);
+    return first_of(output);
+  }
+
+ private:
+  // Row i of the result depends on row i of the operands alone.
+  static bool row_wise(const Step& step) {
+    return !std::holds_alternative<step::Embed>(step) && !std::holds_alternative<step::Rotate>(step) &&
+           !std::holds_alternative<step::Attention>(step);
+  }
+
+  void find_full(RowsId output) {
+    std::vector<bool> needed(encoder_.rows.size(), false);
+    needed[output] = true;
+    for (std::size_t i = original_.size(); i-- > 0;) {
+      const RowsId written = rows_written(original_[i]);
+      if (!needed[written]) continue;
+      for (const Columns& columns : columns_read(original_[i])) {
+        needed[columns.rows] = true;
+        if (for_every_token_[written] || !row_wise(original_[i])) for_every_token_[columns.rows] = true;
+      }
+    }
   }
 
   RowsId first_of(RowsId rows) {
@@ -46,12 +73,11 @@ class FirstTokens {
     if (const auto known = twins_.find(rows); known != twins_.end()) return known->second;
     const Step* producer = producer_[rows];
     NX_CHECK(producer != nullptr, "a value that no step writes");
-    const bool row_wise =
-        !std::holds_alternative<step::Embed>(*producer) && !std::holds_alternative<step::Rotate>(*producer);
+    const bool attention = std::holds_alternative<step::Attention>(*producer);
     Step twin = *producer;
-    if (!row_wise) {
+    if (for_every_token_[rows] || (!attention && !row_wise(*producer))) {
       twin = step::Pool{0, {rows, 0, encoder_.rows[rows].width}, step::PoolKind::kFirst};
-    } else if (!std::holds_alternative<step::Attention>(*producer)) {
+    } else if (!attention) {
       for_operands(twin, [&](Columns& columns) { columns.rows = first_of(columns.rows); });
     }
     Rows info = encoder_.rows[rows];
@@ -64,10 +90,10 @@ class FirstTokens {
     return made;
   }
 
- private:
   Encoder& encoder_;
   std::vector<Step> original_;
   std::vector<const Step*> producer_;
+  std::vector<bool> for_every_token_;
   std::map<RowsId, RowsId> twins_;
 };
 
@@ -132,7 +158,7 @@ Encoder keep_output(Encoder encoder, std::size_t output) {
 Encoder pool_output(Encoder encoder, step::PoolKind kind) {
   RowsId& output = encoder.outputs[0].rows;
   if (kind == step::PoolKind::kFirst) {
-    output = FirstTokens(encoder).first_of(output);
+    output = FirstTokens(encoder).output_of(output);
     return keep_output(std::move(encoder), 0);
   }
   Rows info = encoder.rows[output];

@@ -115,6 +115,14 @@ void GroupRun::run_steps() {
   if (team == nullptr) kernels.end_products();
 }
 
+namespace {
+
+// Groups that are computed in one turn of the team: about a tenth of a second, so that a short text that comes
+// meanwhile need not wait for the end of a long batch.
+constexpr std::size_t kGroupsPerTurn = 8;
+
+}  // namespace
+
 void PackedPlan::run(Team& team, const TokenBatch& batch, float* out, LinearObserver* observer) const {
   const std::size_t n_tokens = batch.ids.size(), n_sequences = batch.n_sequences();
   if (n_sequences == 0) return;
@@ -123,16 +131,23 @@ void PackedPlan::run(Team& team, const TokenBatch& batch, float* out, LinearObse
       std::clamp<std::size_t>((n_tokens + members - 1) / members, kTokensForGroups, kGroupTokens);
   const std::vector<std::size_t> cuts = cut_groups(batch, tokens);
   const std::size_t groups = cuts.size() - 1;
-  if (observer != nullptr || members == 1 || groups < members) {
-    Team* shared = members == 1 || observer != nullptr ? nullptr : &team;
-    // One group when the team shares it; else in turn.
-    if (shared != nullptr) return run_group(*this, batch, 0, n_sequences, shared, observer, out);
-    for (std::size_t g = 0; g < groups; ++g) run_group(*this, batch, cuts[g], cuts[g + 1], nullptr, observer, out);
-    return;
+  for (std::size_t first = 0; first < groups;) {
+    const Team::Turn turn(team);
+    const std::size_t last = std::min(groups, first + kGroupsPerTurn * (turn.whole_team() ? members : 1));
+    const auto compute = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t g = first + begin; g < first + end; ++g)
+        run_group(*this, batch, cuts[g], cuts[g + 1], nullptr, observer, out);
+    };
+    if (observer != nullptr || members == 1 || !turn.whole_team()) {
+      compute(0, last - first);
+    } else if (groups < members) {
+      run_group(*this, batch, 0, n_sequences, &team, nullptr, out);
+      return;
+    } else {
+      team.parallel_for(last - first, 1, compute);
+    }
+    first = last;
   }
-  team.parallel_for(groups, 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t g = begin; g < end; ++g) run_group(*this, batch, cuts[g], cuts[g + 1], nullptr, nullptr, out);
-  });
 }
 
 }  // namespace narthex

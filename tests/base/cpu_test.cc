@@ -49,13 +49,22 @@ TEST(Cpu, UnknownAndMissingInstructionSetsAreSentences) {
     const auto r = requested_isa();
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().code, ErrorCode::kUsage);
-    EXPECT_EQ(r.error().message, "NARTHEX_ISA is 'avx3', expected one of scalar, avx2, avx512");
+    EXPECT_EQ(r.error().message, "NARTHEX_ISA is 'avx3', expected one of scalar, avx2, avx512, amx");
   }
+  {
+    const ScopedVariable isa("NARTHEX_ISA", "neon");
+    const auto r = requested_isa();
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().message,
+              "NARTHEX_ISA is 'neon', which this build has no kernels for; it has scalar, avx2, avx512, amx");
+  }
+  if (best_isa() == Isa::kAmx) return;  // nothing is missing here
   const ScopedVariable isa("NARTHEX_ISA", "amx");
   const auto r = requested_isa();
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().message,
-            "NARTHEX_ISA is 'amx', which this build has no kernels for; it has scalar, avx2, avx512");
+            fmt::format("NARTHEX_ISA is 'amx', but this processor only has {}; unset it or choose that",
+                        isa_name(best_isa())));
 }
 
 TEST(Cpu, ThreadsFromTheEnvironment) {

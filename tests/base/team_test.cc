@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <numeric>
 
 namespace narthex {
@@ -122,6 +123,64 @@ TEST(Team, AForkedChildWorksAlone) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+TEST(Team, TurnsNeverRunMoreThreadsThanTheTeamHas) {
+  Team team(3);
+  std::atomic<int> running{0}, most{0}, whole{0}, done{0};
+  const auto busy_chunk = [&](std::size_t, std::size_t) {
+    const int now = ++running;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    --running;
+    ++done;
+  };
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 8; c++) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 20; i++) {
+        const Team::Turn turn(team);
+        if (turn.whole_team()) ++whole;
+        team.parallel_for(6, 1, busy_chunk);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(done, 8 * 20 * 6);
+  EXPECT_LE(most, 3);
+  EXPECT_GE(whole, 1);  // the last caller at the latest is alone
+}
+
+TEST(Team, ALoneCallerGetsTheWholeTeamAndTurnsNest) {
+  Team team(2);
+  for (int i = 0; i < 3; i++) {
+    const Team::Turn outer(team);
+    EXPECT_TRUE(outer.whole_team());
+    const Team::Turn inner(team);  // would wait for ever if it counted
+    EXPECT_TRUE(inner.whole_team());
+    team.parallel_for(4, 1, [&](std::size_t, std::size_t) {
+      const Team::Turn in_chunk(team);
+      EXPECT_FALSE(in_chunk.whole_team());
+    });
+  }
+}
+
+TEST(Team, AForkedChildWaitsForNoTurn) {
+  Team team(2);
+  auto turn = std::make_unique<Team::Turn>(team);
+  std::thread waiter([&] { const Team::Turn later(team); });
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    std::thread([&] { const Team::Turn mine(team); }).join();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  turn.reset();
+  waiter.join();
 }
 
 TEST(Team, OneOfTheProcess) {
