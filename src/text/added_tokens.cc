@@ -55,6 +55,7 @@ void add_to(AddedTokenSet& set, std::string_view pattern, const AddedToken& toke
   if (pattern.empty() || set.trie.longest(ByteTrie::kRoot, pattern).length == pattern.size()) return;
   set.trie.add(pattern, static_cast<std::uint32_t>(set.tokens.size()));
   set.starts[static_cast<unsigned char>(pattern[0])] = true;
+  set.all_special = set.all_special && token.special;
   set.tokens.push_back(token);
 }
 

@@ -39,6 +39,7 @@ struct AddedTokenSet {
   ByteTrie trie;                   // values are indices into `tokens`
   std::array<bool, 256> starts{};  // whether a token begins with this byte
   std::vector<AddedToken> tokens;
+  bool all_special = true;
   bool empty() const { return tokens.empty(); }
 };
 

@@ -76,49 +76,66 @@ class Assembler {
   Assembler(const Pipeline& steps, const EncodeOptions& options) : steps_(steps), options_(options) {}
 
   Encoding assemble(const std::vector<TemplatePart>& parts, std::span<const Side> sides) {
+    reserve(parts, sides);
     for (const TemplatePart& part : parts) {
       if (part.kind != TemplatePart::kSpecial) {
         const std::size_t which = part.kind == TemplatePart::kSecond ? 1 : 0;
         add_side(sides[which], static_cast<std::uint8_t>(which), part.type_id);
       } else if (options_.add_special_tokens) {
-        for (const std::int32_t id : part.ids) add(id, part.type_id, 1, 0, {}, {});
+        add(part.ids, part.type_id, 1, 0);
       }
     }
     return std::move(out_);
   }
 
  private:
-  void add(std::int32_t id, std::int32_t type_id, std::uint8_t special, std::uint8_t sequence, Offsets characters,
-           Offsets bytes) {
-    out_.ids.push_back(id);
-    out_.type_ids.push_back(type_id);
-    out_.special_mask.push_back(special);
-    out_.sequence.push_back(sequence);
+  void reserve(const std::vector<TemplatePart>& parts, std::span<const Side> sides) {
+    std::size_t n = 0;
+    for (const TemplatePart& part : parts) n += part.ids.size();
+    for (const Side& side : sides) n += side.n_kept;
+    out_.ids.reserve(n);
+    out_.type_ids.reserve(n);
+    out_.special_mask.reserve(n);
+    out_.sequence.reserve(n);
     if (!options_.offsets) return;
-    out_.offsets.push_back(characters);
-    out_.byte_offsets.push_back(bytes);
+    out_.offsets.reserve(n);
+    out_.byte_offsets.reserve(n);
+  }
+
+  // Their offsets are (0, 0) until set.
+  void add(std::span<const std::int32_t> ids, std::int32_t type_id, std::uint8_t special, std::uint8_t sequence) {
+    const std::size_t n = out_.ids.size() + ids.size();
+    out_.ids.insert(out_.ids.end(), ids.begin(), ids.end());
+    out_.type_ids.resize(n, type_id);
+    out_.special_mask.resize(n, special);
+    out_.sequence.resize(n, sequence);
+    if (!options_.offsets) return;
+    out_.offsets.resize(n);
+    out_.byte_offsets.resize(n);
   }
 
   void add_side(const Side& side, std::uint8_t sequence, std::int32_t type_id) {
+    const std::size_t first = out_.ids.size();
+    add(std::span(side.tokens.ids).subspan(side.first_kept, side.n_kept), type_id, 0, sequence);
+    if (!options_.offsets) return;
     CharacterCounter counter(side.text);
     for (std::size_t i = 0; i < side.n_kept; ++i) {
-      const TextToken& token = side.tokens[side.first_kept + i];
-      if (!options_.offsets) {
-        add(token.id, type_id, 0, sequence, {}, {});
-        continue;
-      }
-      Offsets characters = counter.characters(token.bytes);
-      Offsets bytes{token.bytes.begin, token.bytes.end};
-      for (const PostProcessor::Trim& rule : steps_.post.trims) trim_token(side, token, i, rule, characters, bytes);
-      add(token.id, type_id, 0, sequence, characters, bytes);
+      const TokenOrigin& origin = side.tokens.origins[side.first_kept + i];
+      Offsets& characters = out_.offsets[first + i];
+      Offsets& bytes = out_.byte_offsets[first + i];
+      characters = counter.characters(origin.bytes);
+      bytes = {origin.bytes.begin, origin.bytes.end};
+      for (const PostProcessor::Trim& rule : steps_.post.trims) trim_token(side, i, rule, characters, bytes);
     }
   }
 
-  void trim_token(const Side& side, const TextToken& token, std::size_t index, const PostProcessor::Trim& rule,
-                  Offsets& characters, Offsets& bytes) const {
+  void trim_token(const Side& side, std::size_t index, const PostProcessor::Trim& rule, Offsets& characters,
+                  Offsets& bytes) const {
+    const TokenOrigin& token = side.tokens.origins[side.first_kept + index];
+    const std::int32_t id = side.tokens.ids[side.first_kept + index];
     const std::string_view content = token.added
                                          ? side.text.substr(token.bytes.begin, token.bytes.end - token.bytes.begin)
-                                         : steps_.model.vocabulary.token(token.id).value_or(std::string_view{});
+                                         : steps_.model.vocabulary.token(id).value_or(std::string_view{});
     Blank leading = leading_blank(content);
     const Blank trailing = trailing_blank(content);
     // The pre-tokenizer put this space before the text; it was never in it.

@@ -19,7 +19,7 @@ namespace narthex {
 // One text of the request with its tokens.
 struct Side {
   std::string_view text;
-  std::vector<TextToken> tokens;
+  TokenList tokens;
   std::size_t first_kept = 0;
   std::size_t n_kept = 0;
 };

@@ -1,8 +1,8 @@
 // A set of byte strings with a number each: follows a text byte by byte and knows the longest entry that is a prefix.
 //
-//   trie.add("##ing", 2075);
+//   trie.add("[MASK]", 4);
 //   trie.longest(trie.root(), text)     {length, value}; length 0 when nothing fits
-//   trie.walk(trie.root(), "##")        the node to continue from, or kNone
+//   trie.walk(trie.root(), "[MA")      the node to continue from, or kNone
 //
 // Edges lie in one open-addressing table keyed by (node, byte), at most half full: no worst case while building,
 // whatever the strings. Together they must stay below 2^24 bytes, so that node and byte fit one 32-bit key. Covered by

@@ -23,9 +23,15 @@ std::string_view type_without_tag(const json::object& object) {
   return "";
 }
 
+constexpr std::string_view kBulkFields[] = {"vocab"};
+
 }  // namespace
 
-Result<Model> parse_model(const json::value* value, std::string_view source) {
+std::span<const std::string_view> model_bulk_fields() {
+  return kBulkFields;
+}
+
+Result<Model> parse_model(const json::value* value, std::string_view source, const TableFile* tables) {
   if (value == nullptr || !value->is_object()) {
     return fail(ErrorCode::kBadModel, "{}: there is no 'model' object; is this a tokenizer.json?", source);
   }
@@ -35,7 +41,7 @@ Result<Model> parse_model(const json::value* value, std::string_view source) {
   for (const ModelRow& row : kModels) {
     if (row.type != type) continue;
     fields.component += " " + type;
-    return row.parse(fields);
+    return row.parse(fields, tables);
   }
   return fail(ErrorCode::kUnsupported, "{}: model '{}' is not supported: {}", source, type, describe(object));
 }

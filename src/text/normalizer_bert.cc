@@ -11,13 +11,6 @@
 namespace narthex {
 namespace {
 
-struct BertFlags {
-  bool clean_text = true;
-  bool chinese = true;
-  bool strip_accents = true;
-  bool lowercase = true;
-};
-
 void clean(NormalizedText& text) {
   Rewriter out(text);
   while (!out.done()) {
@@ -122,9 +115,12 @@ Result<Normalizer> parse_bert_normalizer(const Fields& fields) {
   NX_TRY(flags.chinese, fields.boolean("handle_chinese_chars", true));
   NX_TRY(flags.lowercase, fields.boolean("lowercase", true));
   NX_TRY(flags.strip_accents, fields.boolean("strip_accents", flags.lowercase));  // null follows lowercase
-  return Normalizer{[flags, table = make_table(flags)](NormalizedText& text) {
+  Normalizer normalizer;
+  normalizer.bert = flags;
+  normalizer.apply = [flags, table = make_table(flags)](NormalizedText& text) {
     text.aligned ? all_steps(text, flags) : without_alignment(text, flags, table);
-  }};
+  };
+  return normalizer;
 }
 
 }  // namespace narthex

@@ -69,7 +69,7 @@ void flush_reordered(std::vector<Pending>& pending, Rewriter& out) {
 }  // namespace
 
 Result<Normalizer> parse_normalizer(const json::value* value, std::string_view source) {
-  if (value == nullptr || value->is_null()) return Normalizer{};
+  if (value == nullptr || value->is_null()) return Normalizer{.apply = nullptr, .local = true, .bert = BertFlags{}};
   if (!value->is_object()) return fail(ErrorCode::kBadModel, "{}: a normalizer must be an object", source);
   const json::object& object = value->get_object();
   Fields fields{object, source, "normalizer"};

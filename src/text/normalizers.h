@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/json.h"
@@ -17,11 +18,21 @@
 
 namespace narthex {
 
+// What BertNormalizer does; all false is a text left as it is.
+struct BertFlags {
+  bool clean_text = false;
+  bool chinese = false;
+  bool strip_accents = false;
+  bool lowercase = false;
+};
+
 struct Normalizer {
   std::function<void(NormalizedText&)> apply;
   // Cutting the text before an ASCII space, tab or newline and normalising the parts gives the same as normalising the
   // whole. This is what lets the tokenizer stop early in long texts.
   bool local = true;
+  // Given where BertNormalizer with these flags does the same as `apply`, for the fast paths.
+  std::optional<BertFlags> bert = {};
 };
 
 using ParseNormalizer = Result<Normalizer> (*)(const Fields&);

@@ -60,7 +60,7 @@ void prepend(NormalizedText& text, std::string_view prefix) {
 }  // namespace
 
 Result<Normalizer> parse_lowercase(const Fields&) {
-  return Normalizer{apply_lowercase};
+  return Normalizer{.apply = apply_lowercase, .local = true, .bert = BertFlags{.lowercase = true}};
 }
 
 Result<Normalizer> parse_nfd(const Fields&) {

@@ -12,17 +12,18 @@ bool is_cut(char c) {
 
 class TextReader {
  public:
-  TextReader(const Pipeline& pipeline, std::string_view text, const TokenizeOptions& options,
-             std::vector<TextToken>& out)
+  TextReader(const Pipeline& pipeline, std::string_view text, const TokenizeOptions& options, TokenList& out)
       : pipeline_(pipeline), text_(text), options_(options), out_(out) {
     words_.text = &normalized_;
   }
 
   Result<void> read() {
-    AddedTokens::Finder finder(pipeline_.added.raw(), text_, options_.allow_special);
+    const AddedTokenSet& added = pipeline_.added.raw();
+    if (!may_match(added)) return read_plain({0, static_cast<std::uint32_t>(text_.size())});
+    AddedTokens::Finder finder(added, text_, options_.allow_special);
     while (const auto span = finder.next()) {
       if (span->token != nullptr) {
-        out_.push_back({span->token->id, true, span->range});
+        add(span->token->id, true, span->range);
       } else {
         NX_TRY_VOID(read_plain(span->range));
       }
@@ -32,10 +33,21 @@ class TextReader {
   }
 
  private:
-  bool full() const { return out_.size() > options_.stop_after; }
+  bool full() const { return out_.ids.size() > options_.stop_after; }
+  bool may_match(const AddedTokenSet& set) const {
+    return !set.empty() && (options_.allow_special || !set.all_special);
+  }
+  void add(std::int32_t id, bool added, ByteRange bytes) {
+    out_.ids.push_back(id);
+    if (options_.offsets) out_.origins.push_back({bytes, added});
+  }
 
   // A stretch without raw added tokens, in chunks where that is allowed.
   Result<void> read_plain(ByteRange range) {
+    if (pipeline_.fast.read && !may_match(pipeline_.added.normalized())) {
+      pipeline_.fast.read(text_, range, options_, out_);
+      return {};
+    }
     while (range.begin < range.end && !full()) {
       std::uint32_t end = range.end;
       if (pipeline_.local && range.end - range.begin > kChunkBytes) {
@@ -56,14 +68,14 @@ class TextReader {
                   range.end - range.begin, NormalizedText::kMaxGrowth);
     }
     const auto size = static_cast<std::uint32_t>(normalized_.text.size());
-    if (pipeline_.added.normalized().empty()) return read_words({0, size});
+    if (!may_match(pipeline_.added.normalized())) return read_words({0, size});
     // Pre-tokenizers may rewrite the text in place, so the stretches are collected first.
     std::vector<AddedTokens::Span> spans;
     AddedTokens::Finder finder(pipeline_.added.normalized(), normalized_.text, options_.allow_special);
     while (const auto span = finder.next()) spans.push_back(*span);
     for (const AddedTokens::Span& span : spans) {
       if (span.token != nullptr) {
-        out_.push_back({span.token->id, true, normalized_.original(span.range)});
+        add(span.token->id, true, normalized_.original(span.range));
       } else {
         NX_TRY_VOID(read_words(span.range));
       }
@@ -82,7 +94,7 @@ class TextReader {
                                            pieces_));
       for (const Piece& piece : pieces_) {
         const ByteRange in_chunk{word.begin + piece.begin, word.begin + piece.end};
-        out_.push_back({piece.id, false, normalized_.original(in_chunk)});
+        add(piece.id, false, normalized_.original(in_chunk));
       }
       if (full()) break;
     }
@@ -92,7 +104,7 @@ class TextReader {
   const Pipeline& pipeline_;
   std::string_view text_;
   const TokenizeOptions& options_;
-  std::vector<TextToken>& out_;
+  TokenList& out_;
   NormalizedText normalized_;
   Words words_;
   std::vector<Piece> pieces_;
@@ -101,7 +113,7 @@ class TextReader {
 }  // namespace
 
 Result<void> tokenize_text(const Pipeline& pipeline, std::string_view text, const TokenizeOptions& options,
-                           std::vector<TextToken>& out) {
+                           TokenList& out) {
   return TextReader(pipeline, text, options, out).read();
 }
 

@@ -120,7 +120,7 @@ void split_whitespace(Words& words) {
 }
 
 Result<PreTokenizer> parse_bert(const Fields&) {
-  return PreTokenizer{split_bert, true};
+  return PreTokenizer{split_bert, true, true};
 }
 
 Result<PreTokenizer> parse_whitespace(const Fields&) {

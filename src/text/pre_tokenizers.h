@@ -28,6 +28,8 @@ struct PreTokenizer {
   std::function<void(Words&)> split;
   // No word spans white space, and no word depends on what lies beyond a white space.
   bool splits_at_space = false;
+  // White space vanishes, each punctuation mark stands alone, and nothing else happens: for the fast paths.
+  bool is_bert = false;
 };
 
 using ParsePreTokenizer = Result<PreTokenizer> (*)(const Fields&);

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,12 @@ class Tokenizer {
   // `source_name` begins every error message.
   static Result<Tokenizer> from_json(std::string_view json_text, std::string_view source_name);
   static Result<Tokenizer> from_file(const std::filesystem::path& path);
+  // The same from the bytes that save_tables() made, in a fraction of the time: large tables are used where they lie,
+  // and `owner` keeps them there (null: they outlive every copy). Bytes of another version, damaged or hostile ones are
+  // a kBadModel; what cannot be told from good ones may give wrong ids, but never touches memory outside.
+  static Result<Tokenizer> from_tables(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                       std::string_view source_name);
+  std::string save_tables() const;
 
   // Errors: kBadInput for text that is not UTF-8 (names the byte) or a max_length below the number of special tokens;
   // kLimit for a text over 100 MB.
@@ -90,6 +97,11 @@ class Tokenizer {
   const DeclaredLimits& declared() const;
   // From the file's padding, else an added token named [PAD] or <pad>.
   std::optional<std::int32_t> pad_id() const;
+
+  // Which fast path the file's components allow; empty when none does.
+  std::string_view fast_path() const;
+  // The same tokenizer without it: the obvious way, which tests compare with.
+  Tokenizer without_fast_path() const;
 
  private:
   struct Pipeline;

@@ -50,7 +50,7 @@ TEST(WordLevel, AWordOrUnknown) {
 TEST(Vocabulary, GapsAndRepeatedIds) {
   const json::value value = *parse_json(R"({"vocab": {"a": 5, "b": 5, "c": 2147483647, "": 1}})", "vocab");
   const Fields fields{value.get_object(), "file", "model"};
-  const Vocabulary vocabulary = *Vocabulary::from_json(fields, "vocab");
+  const Vocabulary vocabulary = *Vocabulary::read(fields, "vocab", nullptr);
   EXPECT_EQ(vocabulary.size(), 4u);
   EXPECT_EQ(vocabulary.id("a"), 5);
   EXPECT_EQ(vocabulary.token(5), "b");
@@ -65,7 +65,7 @@ TEST(Vocabulary, BadIdsAndLongTokensAreErrors) {
                                 R"({"vocab": {"a": 1.5}})", R"({"vocab": {"a": "1"}})", R"({"vocab": []})", R"({})",
                                 "{\"vocab\": {\"" + std::string(5000, 'a') + "\": 1}}"}) {
     const json::value value = *parse_json(text, "vocab");
-    const auto result = Vocabulary::from_json({value.get_object(), "file", "model"}, "vocab");
+    const auto result = Vocabulary::read({value.get_object(), "file", "model"}, "vocab", nullptr);
     ASSERT_FALSE(result) << text.substr(0, 80);
     EXPECT_THAT(result.error().message, HasSubstr("file: model"));
   }
