@@ -32,10 +32,14 @@ TEST(Load, ARepositoryOfTheHubIsNamedByOwnerAndName) {
   EXPECT_FALSE(pull_spec("owner/../name"));
 }
 
-TEST(Load, PrecisionsThatAreNotBuiltAreRefused) {
+TEST(Load, PrecisionsThatAreNotKnownOrContradictTheRequestAreRefused) {
   LoadOptions options;
+  options.precision = "fp8";
+  EXPECT_EQ(load_embedder(options).error().message, "precision 'fp8' is not known; auto, fp32, bf16 and int8 are");
   options.precision = "int8";
-  EXPECT_THAT(load_embedder(options).error().message, HasSubstr("--precision int8 is not available"));
+  options.onnx_exact = true;
+  EXPECT_EQ(load_embedder(options).error().message,
+            "--onnx-exact runs the graph in its own arithmetic; it cannot be asked for --precision int8");
 }
 
 // Loads `bytes` as a model and runs it on one text. True when every stage succeeded.

@@ -39,7 +39,9 @@ class OnnxEmbedderTest : public ::testing::Test {
     if (!pooling.empty()) {
       NX_TRY(options.pooling, parse_pooling(pooling));
     }
-    return load_onnx_embedder(options);
+    options.precision = "fp32";
+    NX_TRY(InspectedModel model, inspect_model(options));
+    return std::move(model.embedder);
   }
 
   fs::path directory_;
