@@ -230,7 +230,12 @@ Result<void> Run::with_known(const Node& node, const Seen& value, ValueId other,
     seen(node.outputs[0]) = std::move(scaled);
     return {};
   }
-  if (value.kind == Seen::Kind::kCodes) {
+  const bool codes_only = value.kind == Seen::Kind::kCodes;
+  const std::size_t turned = codes_only ? n_turned(value.lanes[0]) : 0;
+  if (turned > 0 && turned < static_cast<std::size_t>(value.lanes[0].count())) {
+    return half_rotation(node, value.lanes[0], other);
+  }
+  if (codes_only && turned == 0) {
     NX_TRY(const EntityId id, entity_of(value.lanes[0]));
     const EntityKind kind = entity(id).kind;
     if (kind == EntityKind::kScores) return scores_with_known(node, value.lanes[0], other, value_first);
@@ -249,6 +254,23 @@ Result<void> Run::with_known(const Node& node, const Seen& value, ValueId other,
   }
   NX_TRY(const Tensor codes, rows_of(value, name));
   return rows_with_known(node, codes, other, value_first);
+}
+
+// Features of which some have their sign turned, times a known value: rotated() looks at it once its other half is
+// added, and nothing else takes it.
+Result<void> Run::half_rotation(const Node& node, const Tensor& codes, ValueId other) {
+  if (node.op != "Mul") return fail(ErrorCode::kUnsupported, "elements have their sign turned");
+  NX_TRY(const Tensor beside, lengths_.at(other, length_));
+  NX_TRY(const Dims dims, broadcast_dims(codes.dims(), beside.dims()));
+  NX_TRY(const std::int64_t count, checked_count(dims));
+  if (count != codes.count()) return fail(ErrorCode::kUnsupported, "'{}' repeats rows", graph_.value(other).name);
+  NX_TRY(const Tensor elements, counting(beside.dims()));
+  Seen& out = seen(node.outputs[0]);
+  out = Seen();
+  out.kind = Seen::Kind::kProduct;
+  out.lanes = {broadcast(codes, dims), broadcast(elements, dims)};
+  out.known[0] = other;
+  return {};
 }
 
 Result<void> Run::rows_with_known(const Node& node, const Tensor& codes, ValueId other, bool value_first) {
@@ -416,6 +438,11 @@ Result<void> Run::see_clip(const Node& node) {
     return {};
   }
   return fail(ErrorCode::kUnsupported, "a lower bound of {} is not one of a plan", *floor);
+}
+
+std::size_t Run::n_turned(const Tensor& codes) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(codes.as<std::int64_t>(), [](std::int64_t word) { return word < 0; }));
 }
 
 Result<Tensor> Run::turned(const Tensor& codes) const {

@@ -333,6 +333,8 @@ Result<Tensor> Run::rows_of(const Seen& value, const std::string& name) {
     case Seen::Kind::kProduct: {
       NX_TRY(const Layout layout, layout_of(value.lanes[0]));
       NX_TRY(const Operand operand, operand_of(value.known[0], value.lanes[1], value.lanes[0], layout));
+      // A cut may have left columns that no position changes.
+      if (!operand.table) return affine(value.lanes[0], layout, operand.columns, std::nullopt, name);
       NX_TRY(const EntityId factor, position_rows(*operand.table, name));
       NX_TRY(const EntityId out, add_rows(layout.width, false, name));
       emit(step::Binary{0, columns_of(layout), {entity(factor).index, 0, layout.width}, step::BinaryKind::kMultiply},

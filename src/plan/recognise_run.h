@@ -186,9 +186,11 @@ class Run {
   Result<EntityId> linear(const Tensor& codes, step::Linear step, const std::string& name);
   Result<void> with_known(const Node& node, const Seen& value, ValueId other, bool value_first);
   Result<void> rows_with_known(const Node& node, const Tensor& codes, ValueId other, bool value_first);
+  Result<void> half_rotation(const Node& node, const Tensor& codes, ValueId other);
   Result<void> of_two(const Node& node);
   Result<void> of_rows(const Node& node, Tensor left, Tensor right);
   Result<Tensor> turned(const Tensor& codes) const;
+  static std::size_t n_turned(const Tensor& codes);
   Result<void> scaled_rows(const Node& node, const Tensor& codes, const Layout& layout, const Operand& operand,
                            ValueId other, const Tensor& index);
   Result<Tensor> affine(const Tensor& codes, const Layout& layout, std::optional<std::vector<double>> factor,
