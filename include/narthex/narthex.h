@@ -15,6 +15,8 @@
  *     struct is accepted as long as what this library does not know is zero.
  *   - Threads: any number may use one model at the same time; it does not change after loading. Only free it when no
  *     call is running on it. A text's vector has the same bytes alone, in any batch, and with any number of threads.
+ *   - A warning (a model that runs slower than it could, a cache that cannot be written) is a line on standard error;
+ *     NARTHEX_LOG=off in the environment stops them.
  */
 #ifndef NARTHEX_NARTHEX_H_
 #define NARTHEX_NARTHEX_H_
@@ -93,12 +95,17 @@ typedef struct narthex_load_options {
   const narthex_prompt* prompts; /* [n_prompts] */
   size_t n_prompts;
   narthex_text default_prompt; /* name of the prompt to use when none is asked for. Default: the model's own, if any */
+  int32_t onnx_exact; /* 1: the graph operator by operator, with ONNX's own quantised arithmetic; slow. precision must
+                         be "auto" or "fp32" then */
+  int32_t no_cache;   /* 1: the model is compiled anew, and nothing is written to the disk */
 } narthex_load_options;
 #define NARTHEX_LOAD_OPTIONS_INIT \
-  {sizeof(narthex_load_options), {NULL, 0}, {NULL, 0}, {NULL, 0}, NARTHEX_MODEL_DECIDES, 0, 0, NULL, 0, {NULL, 0}}
+  {sizeof(narthex_load_options), {NULL, 0}, {NULL, 0}, {NULL, 0}, NARTHEX_MODEL_DECIDES, 0, 0, NULL, 0, {NULL, 0}, 0, 0}
 
-/* Loads a model: about 0.1 s for bge-small, more the first time. `options` may be NULL: all defaults. On success *model
- * is a handle that narthex_model_free() ends; on failure it is NULL.
+/* Loads a model. The first time it is compiled, which may take seconds, and the result is kept in the cache directory
+ * ($NARTHEX_HOME/artifacts, or ~/.cache/narthex/artifacts); from then on it is mapped from there in hundredths of a
+ * second. A cache that cannot be written costs that time again and is no error. `options` may be NULL: all defaults. On
+ * success *model is a handle that narthex_model_free() ends; on failure it is NULL.
  * Errors: NARTHEX_USAGE, _NOT_FOUND, _BAD_MODEL, _UNSUPPORTED, _LIMIT, _IO, _OUT_OF_MEMORY. Thread-safe. */
 NARTHEX_API narthex_status narthex_model_load(const narthex_load_options* options, narthex_model** model,
                                               narthex_error* error);
@@ -114,7 +121,7 @@ typedef struct narthex_model_info {
   narthex_text default_prompt; /* name; empty: none */
   size_t dim;                  /* elements of one vector */
   size_t max_length;           /* tokens, special ones included; 0: no limit */
-  size_t n_prompts;            /* for narthex_model_prompt() */
+  size_t n_prompts;            /* for narthex_model_get_prompt() */
   int32_t semantic;            /* 0: vectors compare spelling, not meaning */
   int32_t token_vectors;       /* 1: pooling "none", one vector a token */
 } narthex_model_info;

@@ -167,6 +167,9 @@ struct LoadOptions {
   std::vector<Prompt> prompts = {};    // beside the model's; one of the same name replaces the model's
   std::string default_prompt = {};     // name of the prompt to use when none is asked for; empty: the model's own
   int threads = 0;                     // as set_threads(), before loading; 0: no call of it
+  // The graph operator by operator, with ONNX's own quantised arithmetic; slow. `precision` must be "auto" or "fp32".
+  bool onnx_exact = false;
+  bool use_cache = true;  // false: the model is compiled anew, and nothing is written to the disk
 };
 
 struct ModelInfo {
@@ -276,7 +279,8 @@ inline narthex_embed_options options_of(const EmbedOptions& options) {
 // from answers every call with Status::usage.
 class Model {
  public:
-  // Loads a model by name, directory or file: about 0.1 s for bge-small, more the first time.
+  // Loads a model by name, directory or file. The first time it is compiled, which may take seconds, and the result is
+  // kept in the cache directory; from then on it is mapped from there in hundredths of a second.
   // Errors: usage, not_found, bad_model, unsupported, limit, io, out_of_memory. Thread-safe.
   static Result<Model> load(std::string_view name) {
     LoadOptions options;
@@ -363,6 +367,8 @@ inline Result<Model> Model::load(const LoadOptions& options) {
   c.prompts = prompts.data();
   c.n_prompts = prompts.size();
   c.default_prompt = detail::text_of(options.default_prompt);
+  c.onnx_exact = options.onnx_exact ? 1 : 0;
+  c.no_cache = options.use_cache ? 0 : 1;
   Model model;
   narthex_model* handle = nullptr;
   narthex_error error;

@@ -63,7 +63,7 @@ template <class Struct>
 inline constexpr std::size_t kFirstSize = 0;
 template <>
 inline constexpr std::size_t kFirstSize<narthex_load_options> =
-    offsetof(narthex_load_options, default_prompt) + sizeof(narthex_text);
+    offsetof(narthex_load_options, no_cache) + sizeof(std::int32_t);
 template <>
 inline constexpr std::size_t kFirstSize<narthex_model_info> =
     offsetof(narthex_model_info, token_vectors) + sizeof(std::int32_t);

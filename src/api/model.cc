@@ -48,6 +48,8 @@ Result<LoadOptions> load_options(const narthex_load_options& given) {
   }
   if (given.normalize != NARTHEX_MODEL_DECIDES) options.normalize = given.normalize == NARTHEX_YES;
   if (given.max_length > 0) options.max_length = given.max_length;
+  options.onnx_exact = given.onnx_exact != 0;
+  options.use_artifacts = given.no_cache == 0;
   return options;
 }
 

@@ -21,6 +21,8 @@ endforeach()
 if(TARGET test_api)
   add_dependencies(test_api example_cpp example_c)
   target_compile_definitions(test_api PRIVATE
+    NARTHEX_CXX="${CMAKE_CXX_COMPILER}"
+    NARTHEX_CC="${CMAKE_C_COMPILER}"
     NARTHEX_EXAMPLE_CPP="$<TARGET_FILE:example_cpp>"
     NARTHEX_EXAMPLE_C="$<TARGET_FILE:example_c>"
     NARTHEX_SHARED_LIBRARY="$<$<BOOL:${NARTHEX_SHARED}>:$<TARGET_FILE:${library}>>")
@@ -28,6 +30,7 @@ endif()
 
 set(strict -Wall -Wextra -pedantic -Werror -fsyntax-only)
 set(headers ${PROJECT_SOURCE_DIR}/include/narthex)
+add_test(NAME api_header_c11 COMMAND ${CMAKE_C_COMPILER} -std=c11 ${strict} -x c ${headers}/narthex.h)
 add_test(NAME api_header_c99 COMMAND ${CMAKE_C_COMPILER} -std=c99 ${strict} -x c ${headers}/narthex.h)
 add_test(NAME api_header_c_as_cpp COMMAND ${CMAKE_CXX_COMPILER} -std=c++17 ${strict} -x c++ ${headers}/narthex.h)
 add_test(NAME api_header_cpp17 COMMAND ${CMAKE_CXX_COMPILER} -std=c++17 ${strict} -x c++ ${headers}/narthex.hpp)

@@ -103,6 +103,45 @@ TEST(CppApi, OptionsReachTheModel) {
   EXPECT_NE(raw->embed("one", text)->values, model->embed("one")->values);
 }
 
+TEST(CppApi, TheCacheIsFilledUnlessItIsRefused) {
+  const SmallModel files;
+  LoadOptions options = small(files, "max");
+  const std::size_t before = narthex_test::own_home.n_files();
+  options.use_cache = false;
+  const auto anew = Model::load(options);
+  ASSERT_TRUE(anew) << anew.error().message;
+  EXPECT_EQ(narthex_test::own_home.n_files(), before);
+  options.use_cache = true;
+  const auto compiled = Model::load(options);
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  EXPECT_GT(narthex_test::own_home.n_files(), before);
+  const auto mapped = Model::load(options);
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  for (const char* text : {"", "one", "three two one"}) {
+    EXPECT_EQ(compiled->embed(text)->values, anew->embed(text)->values);
+    EXPECT_EQ(mapped->embed(text)->values, anew->embed(text)->values);
+  }
+}
+
+TEST(CppApi, PrecisionsAndExactSemantics) {
+  const SmallModel files;
+  LoadOptions options = small(files);
+  options.onnx_exact = true;
+  const auto exact = Model::load(options);
+  ASSERT_TRUE(exact) << exact.error().message;
+  for (const char* precision : {"fp32", "bf16", "int8"}) {
+    options.precision = precision;
+    options.onnx_exact = false;
+    const auto model = Model::load(options);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ(model->info().precision, precision);
+    EXPECT_GT(narthex::cosine_similarity(model->embed("one two")->values, exact->embed("one two")->values), 0.99F)
+        << precision;
+  }
+  options.onnx_exact = true;
+  EXPECT_THAT(Model::load(options).error().message, HasSubstr("cannot be asked for --precision int8"));
+}
+
 TEST(CppApi, LongTextsAreCutRefusedOrWindowed) {
   const SmallModel files;
   const auto model = Model::load(small(files));
@@ -232,9 +271,14 @@ TEST(CppApi, EightThreadsShareAModel) {
     texts.push_back(text);
   }
   const SmallModel files;
-  const auto small_model = Model::load(small(files));
-  ASSERT_TRUE(small_model) << small_model.error().message;
-  share(*small_model, texts);
+  for (const char* precision : {"fp32", "bf16", "int8"}) {
+    LoadOptions options = small(files);
+    options.precision = precision;
+    const auto model = Model::load(options);
+    ASSERT_TRUE(model) << model.error().message;
+    SCOPED_TRACE(precision);
+    share(*model, texts);
+  }
   share(*Model::load("hashing-ngram-256"), texts);
   if (const std::string real = narthex_test::real_model("bge-small-en-v1.5"); !real.empty()) {
     LoadOptions options;
@@ -244,6 +288,20 @@ TEST(CppApi, EightThreadsShareAModel) {
     ASSERT_TRUE(loaded) << loaded.error().message;
     share(*loaded, texts);
   }
+}
+
+TEST(CppApi, ThreadsThatLoadTheSameModelAtOnceAgree) {
+  const SmallModel files;
+  std::vector<std::vector<float>> vectors(4);
+  std::vector<std::thread> threads;
+  for (std::vector<float>& mine : vectors) {
+    threads.emplace_back([&] {
+      if (const auto model = Model::load(small(files, "cls"))) mine = model->embed("one two three")->values;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(vectors[0].empty());
+  EXPECT_THAT(vectors, ::testing::Each(vectors[0]));
 }
 
 TEST(CppApi, ThreadsAreSetBeforeTheFirstComputation) {

@@ -12,6 +12,32 @@
 
 namespace narthex_test {
 
+// Compiled models go to a folder of this process, not to the user's cache.
+class OwnHome {
+ public:
+  OwnHome() : path_(std::filesystem::temp_directory_path() / ("narthex_api_test_" + std::to_string(getpid()))) {
+    ::setenv("NARTHEX_HOME", path_.c_str(), 1);
+  }
+  ~OwnHome() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  OwnHome(const OwnHome&) = delete;
+  OwnHome& operator=(const OwnHome&) = delete;
+
+  // Files below it.
+  std::size_t n_files() const {
+    std::size_t n = 0;
+    if (!std::filesystem::exists(path_)) return n;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) n += entry.is_regular_file() ? 1 : 0;
+    return n;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+inline const OwnHome own_home;
+
 // Made anew for each object, and gone with it. Words it knows: one, two, three, four.
 class SmallModel {
  public:
