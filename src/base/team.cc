@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <mutex>
-#include <system_error>
 
 #include "base/cpu.h"
 
@@ -39,6 +39,25 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& atomic, Done done) {
   }
   return value;
 }
+
+// A chunk that runs out of memory in a worker must not end the process: the first exception is kept for the caller, and
+// chunks that have not begun are left out.
+struct Guarded {
+  void* fn;
+  void (*call)(void* fn, std::size_t begin, std::size_t end);
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // written by whoever sets `failed`, read when all have left
+
+  static void run(void* self, std::size_t begin, std::size_t end) {
+    auto& job = *static_cast<Guarded*>(self);
+    if (job.failed.load(std::memory_order_relaxed)) return;
+    try {
+      job.call(job.fn, begin, end);
+    } catch (...) {
+      if (!job.failed.exchange(true, std::memory_order_relaxed)) job.error = std::current_exception();
+    }
+  }
+};
 
 std::mutex process_mutex;
 int process_size = 0;          // 0: not asked for
@@ -111,7 +130,8 @@ void Team::run(const Job& job) {
     return;
   }
   start_workers();
-  job_ = job;
+  Guarded guarded{job.fn, job.call, {}, {}};
+  job_ = {job.n_items, job.grain, &guarded, &Guarded::run};
   const auto members = static_cast<std::size_t>(n_threads_);
   for (std::size_t i = 0; i < members; i++) {
     // n_chunks / members each, the first ones one more; without products that could overflow.
@@ -127,18 +147,17 @@ void Team::run(const Job& job) {
   if (gate_.fetch_and(~kOpen, std::memory_order_acq_rel) != kOpen)
     wait_until(gate_, [](std::uint32_t gate) { return gate == 0; });
   busy_.store(false, std::memory_order_release);
+  if (guarded.error) std::rethrow_exception(std::move(guarded.error));
 }
 
 void Team::start_workers() {
   if (started_) return;
   started_ = true;
-  workers_.reserve(static_cast<std::size_t>(n_threads_ - 1));
-  for (int member = 1; member < n_threads_; member++) {
-    try {
-      workers_.emplace_back([this, member] { work(member); });
-    } catch (const std::system_error&) {
-      return;  // a process limit: those that exist and the caller do the work
-    }
+  try {
+    workers_.reserve(static_cast<std::size_t>(n_threads_ - 1));
+    for (int member = 1; member < n_threads_; member++) workers_.emplace_back([this, member] { work(member); });
+  } catch (const std::exception&) {
+    // A process limit, or no memory: those that exist and the caller do the work.
   }
 }
 

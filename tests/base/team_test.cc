@@ -94,6 +94,22 @@ TEST(Team, NestedCallsRunInTheirThread) {
   EXPECT_EQ(elsewhere, 0);
 }
 
+// A worker that found no memory used to end the process, whatever the caller would have done about it.
+TEST(Team, WhatAChunkThrowsReachesTheCallerAndTheTeamGoesOn) {
+  for (const int threads : {1, 2, 8}) {
+    Team team(threads);
+    for (const std::size_t bad : {0U, 63U}) {
+      const auto fail_at = [&](std::size_t begin, std::size_t) {
+        if (begin == bad) throw std::bad_alloc();
+      };
+      EXPECT_THROW(team.parallel_for(64, 1, fail_at), std::bad_alloc) << threads << " threads, chunk " << bad;
+      std::atomic<std::size_t> sum{0};
+      team.parallel_for(64, 1, [&](std::size_t begin, std::size_t) { sum += begin; });
+      EXPECT_EQ(sum, 64U * 63U / 2) << threads << " threads, after chunk " << bad;
+    }
+  }
+}
+
 TEST(Team, IdleWorkersUseNoProcessor) {
   Team team(4);
   std::atomic<int> count{0};
