@@ -40,6 +40,7 @@ int run_pull(const std::vector<std::string>& args);
 int run_models(const std::vector<std::string>& args);
 int run_embed(const std::vector<std::string>& args);
 int run_tokenize(const std::vector<std::string>& args);
+int run_compile(const std::vector<std::string>& args);
 int run_inspect(const std::vector<std::string>& args);
 int run_bench(const std::vector<std::string>& args);
 

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"embed", "turn texts into vectors", run_embed},
     {"tokenize", "show the tokens of texts: ids, pieces, offsets", run_tokenize},
     {"inspect", "show what a model is, how it will be run, and why", run_inspect},
+    {"compile", "compile a model ahead of its first use, and measure what its precision costs", run_compile},
     {"bench", "measure this program on this machine", run_bench},
 };
 

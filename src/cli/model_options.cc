@@ -15,15 +15,21 @@ void add_model_option(CLI::App& app, ModelArguments& arguments) {
       ->capture_default_str();
 }
 
-void add_embedder_options(CLI::App& app, ModelArguments& arguments) {
-  add_model_option(app, arguments);
+void add_plan_options(CLI::App& app, ModelArguments& arguments) {
   app.add_option("--precision", arguments.precision, "arithmetic")
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
-  app.add_flag("--onnx-exact", arguments.onnx_exact,
-               "run a quantised graph in its own arithmetic, operator by operator, instead of the compiled plan");
   app.add_option("--pooling", arguments.pooling,
                  "cls, mean, max, last, none (token vectors); default: the model's own");
+  app.add_option("--threads", arguments.threads, "default: the cores this process may use")
+      ->check(CLI::Range(1, kMaxThreads));
+}
+
+void add_embedder_options(CLI::App& app, ModelArguments& arguments) {
+  add_model_option(app, arguments);
+  add_plan_options(app, arguments);
+  app.add_flag("--onnx-exact", arguments.onnx_exact,
+               "run a quantised graph in its own arithmetic, operator by operator, instead of the compiled plan");
   app.add_flag("--no-normalize", arguments.no_normalize,
                "leave vectors as they are instead of scaling them to length 1");
   app.add_option("--prompt", arguments.prompt, "name of one of the model's prompts, put in front of every text");
@@ -32,8 +38,6 @@ void add_embedder_options(CLI::App& app, ModelArguments& arguments) {
   app.add_option("--on-long", arguments.on_long, "texts over the limit")
       ->check(CLI::IsMember({"truncate", "error", "window"}))
       ->capture_default_str();
-  app.add_option("--threads", arguments.threads, "default: the cores this process may use")
-      ->check(CLI::Range(1, kMaxThreads));
   app.add_flag("--allow-special", arguments.allow_special,
                "'[SEP]' in a text is the special token, not five characters");
 }

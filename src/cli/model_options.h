@@ -25,6 +25,9 @@ struct ModelArguments {
 };
 
 void add_model_option(CLI::App& app, ModelArguments& arguments);
+// What decides how a model is compiled and run.
+void add_plan_options(CLI::App& app, ModelArguments& arguments);
+// Both, and what is to be done with texts.
 void add_embedder_options(CLI::App& app, ModelArguments& arguments);
 
 // Applies --threads, then turns the rest into options; errors name the option.

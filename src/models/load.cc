@@ -7,6 +7,7 @@
 #include "models/catalog.h"
 #include "models/compile_encoder.h"
 #include "models/hashing_embedder.h"
+#include "models/model_artifact.h"
 
 namespace narthex {
 namespace {
@@ -87,78 +88,115 @@ Result<PullSpec> pull_spec(const std::string& name) {
 
 namespace {
 
-// A model's files, read as far as people's choices need.
+// Which files a model has and what is to be done with them.
 struct OpenedModel {
   std::string id;
   ModelCard card;
-  Tokenizer tokenizer;
 };
 Result<OpenedModel> open_model(const LoadOptions& options) {
   NX_TRY_VOID(check_precision(options));
   NX_TRY(ResolvedModel resolved, resolve_model(options.model));
   NX_TRY(ModelCard card, read_card(resolved, options));
-  NX_TRY(Tokenizer tokenizer, Tokenizer::from_file(card.tokenizer_file));
-  return OpenedModel{std::move(resolved.id), std::move(card), std::move(tokenizer)};
+  return OpenedModel{std::move(resolved.id), std::move(card)};
 }
 
-Result<CompiledEncoder> compile_opened(const OpenedModel& opened, const LoadOptions& options) {
-  return compile_encoder(
-      opened.card, opened.tokenizer,
-      {options.compile, options.precision, opened.card.max_length.value.value_or(kDefaultMaxLength)});
+EncoderCompileOptions compile_options(const OpenedModel& opened, const LoadOptions& options) {
+  return {options.compile, options.precision, opened.card.max_length.value.value_or(kDefaultMaxLength)};
 }
 
-// The graph's own arithmetic, operator by operator: no plan.
-Result<CompiledEncoder> exact_encoder(const ModelCard& card, LazyInterpreter& interpreter) {
-  NX_TRY(const auto loaded, interpreter.get());
-  CompiledEncoder compiled;
-  NX_TRY(compiled.output, choose_output(loaded->program().graph(), card));
-  compiled.refusal = "the graph's own semantics were asked for";
-  return compiled;
-}
-
-std::string precision_of(const CompiledEncoder& compiled, const LoadOptions& options, LazyInterpreter& interpreter) {
-  if (compiled.plan) return std::string(precision_name(compiled.precision.precision));
-  const auto loaded = interpreter.get();
-  const bool quantised = options.onnx_exact && loaded &&
-                         std::ranges::any_of((*loaded)->program().graph().nodes,
-                                             [](const Node& node) { return node.op == "MatMulInteger"; });
-  return quantised ? "int8-onnx" : "fp32";
-}
-
-Result<std::unique_ptr<OnnxEmbedder>> make_embedder(OpenedModel opened, const CompiledEncoder& compiled,
-                                                    const LoadOptions& options,
-                                                    std::shared_ptr<LazyInterpreter> interpreter) {
-  std::string precision = precision_of(compiled, options, *interpreter);
-  return OnnxEmbedder::create({std::move(opened.id), std::move(opened.card), std::move(opened.tokenizer),
-                               compiled.output, std::move(precision), compiled.plan, std::move(interpreter)});
-}
-
-std::shared_ptr<LazyInterpreter> interpreter_of(const OpenedModel& opened, const LoadOptions& options) {
-  const std::int32_t pad_id = opened.tokenizer.pad_id().value_or(0);
+std::shared_ptr<LazyInterpreter> interpreter_of(const OpenedModel& opened, const Tokenizer& tokenizer,
+                                                const LoadOptions& options) {
+  const std::int32_t pad_id = tokenizer.pad_id().value_or(0);
   return std::make_shared<LazyInterpreter>([card = opened.card, pad_id, compile = options.compile] {
     return InterpretedEncoder::load(card, pad_id, compile);
   });
+}
+
+Result<InspectedModel> make_model(OpenedModel opened, Tokenizer tokenizer, CompiledEncoder compiled,
+                                  std::string precision, std::shared_ptr<LazyInterpreter> interpreter) {
+  NX_TRY(auto embedder,
+         OnnxEmbedder::create({std::move(opened.id), std::move(opened.card), std::move(tokenizer), compiled.output,
+                               std::move(precision), compiled.plan, std::move(interpreter)}));
+  return InspectedModel{std::move(compiled), std::move(embedder), {}};
+}
+
+// The graph's own arithmetic, operator by operator: no plan.
+Result<InspectedModel> exact_model(OpenedModel opened, const LoadOptions& options) {
+  NX_TRY(Tokenizer tokenizer, Tokenizer::from_file(opened.card.tokenizer_file));
+  auto interpreter = interpreter_of(opened, tokenizer, options);
+  NX_TRY(const auto loaded, interpreter->get());
+  const Graph& graph = loaded->program().graph();
+  CompiledEncoder compiled;
+  NX_TRY(compiled.output, choose_output(graph, opened.card));
+  compiled.refusal = "the graph's own semantics were asked for";
+  const bool quantised = std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "MatMulInteger"; });
+  return make_model(std::move(opened), std::move(tokenizer), std::move(compiled), quantised ? "int8-onnx" : "fp32",
+                    std::move(interpreter));
+}
+
+Result<InspectedModel> planned_model(OpenedModel opened, StoredModel stored, const LoadOptions& options) {
+  auto interpreter = interpreter_of(opened, stored.tokenizer, options);
+  std::string precision(stored.compiled.plan ? precision_name(stored.compiled.precision.precision) : "fp32");
+  return make_model(std::move(opened), std::move(stored.tokenizer), std::move(stored.compiled), std::move(precision),
+                    std::move(interpreter));
+}
+
+Result<StoredModel> compile_opened(const OpenedModel& opened, const LoadOptions& options) {
+  NX_TRY(Tokenizer tokenizer, Tokenizer::from_file(opened.card.tokenizer_file));
+  NX_TRY(CompiledEncoder compiled, compile_encoder(opened.card, tokenizer, compile_options(opened, options)));
+  return StoredModel{std::move(compiled), std::move(tokenizer)};
+}
+
+// From the cache, else compiled and put there. What goes wrong with the cache costs time and nothing else.
+Result<StoredModel> cached_or_compiled(const OpenedModel& opened, const LoadOptions& options) {
+  if (!options.use_artifacts) return compile_opened(opened, options);
+  const auto place = artifact_place(opened.id, opened.card, compile_options(opened, options));
+  if (!place) return compile_opened(opened, options);  // says itself what is wrong with the files
+  auto kept = load_model_artifact(*place);
+  if (kept) return kept;
+  log_debug("compiling '{}': {}", opened.id, kept.error().message);
+  NX_TRY(StoredModel compiled, compile_opened(opened, options));
+  if (const auto stored = store_model_artifact(*place, compiled.compiled, compiled.tokenizer); !stored) {
+    log_warn("model '{}' will be compiled again at the next start: {}", opened.id, stored.error().message);
+  }
+  return compiled;
 }
 
 }  // namespace
 
 Result<InspectedModel> inspect_model(const LoadOptions& options) {
   NX_TRY(OpenedModel opened, open_model(options));
-  auto interpreter = interpreter_of(opened, options);
-  Result<CompiledEncoder> compiled =
-      options.onnx_exact ? exact_encoder(opened.card, *interpreter) : compile_opened(opened, options);
-  if (!compiled) return std::unexpected(std::move(compiled).error());
-  NX_TRY(auto embedder, make_embedder(std::move(opened), *compiled, options, std::move(interpreter)));
-  return InspectedModel{*std::move(compiled), std::move(embedder)};
+  if (options.onnx_exact) return exact_model(std::move(opened), options);
+  NX_TRY(StoredModel compiled, compile_opened(opened, options));
+  return planned_model(std::move(opened), std::move(compiled), options);
+}
+
+Result<InspectedModel> compile_model(const LoadOptions& options) {
+  if (options.onnx_exact) {
+    return fail(ErrorCode::kUsage, "--onnx-exact runs the graph as it is: there is nothing to compile");
+  }
+  NX_TRY(OpenedModel opened, open_model(options));
+  NX_TRY(StoredModel compiled, compile_opened(opened, options));
+  NX_TRY(const ArtifactPlace place, artifact_place(opened.id, opened.card, compile_options(opened, options)));
+  NX_TRY_VOID(store_model_artifact(place, compiled.compiled, compiled.tokenizer));
+  NX_TRY(InspectedModel model, planned_model(std::move(opened), std::move(compiled), options));
+  model.artifact = place.path;
+  return model;
 }
 
 Result<std::unique_ptr<Embedder>> load_embedder(const LoadOptions& options) {
   if (options.model == kHashingEmbedderId) return std::make_unique<HashingEmbedder>();
-  NX_TRY(InspectedModel model, inspect_model(options));
-  // Said aloud: what runs then is slower, and in float32.
-  if (!model.compiled.plan && !options.onnx_exact) {
-    log_warn("model '{}' runs in the interpreter, in fp32: {}", model.embedder->info().id, model.compiled.refusal);
+  NX_TRY(OpenedModel opened, open_model(options));
+  if (options.onnx_exact) {
+    NX_TRY(InspectedModel exact, exact_model(std::move(opened), options));
+    return std::move(exact.embedder);
   }
+  NX_TRY(StoredModel stored, cached_or_compiled(opened, options));
+  // Said aloud: what runs then is slower, and in float32.
+  if (!stored.compiled.plan) {
+    log_warn("model '{}' runs in the interpreter, in fp32: {}", opened.id, stored.compiled.refusal);
+  }
+  NX_TRY(InspectedModel model, planned_model(std::move(opened), std::move(stored), options));
   return std::move(model.embedder);
 }
 

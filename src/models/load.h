@@ -52,8 +52,11 @@ Result<std::unique_ptr<Embedder>> load_embedder(const LoadOptions& options);
 struct InspectedModel {
   CompiledEncoder compiled;
   std::unique_ptr<OnnxEmbedder> embedder;
+  std::filesystem::path artifact;  // where compile_model() put it; else empty
 };
 Result<InspectedModel> inspect_model(const LoadOptions& options);
+// Likewise, and kept as the artifact that load_embedder() will find: for `compile`.
+Result<InspectedModel> compile_model(const LoadOptions& options);
 // The tokenizer alone, in milliseconds.
 Result<Tokenizer> load_tokenizer(const std::string& model);
 
