@@ -157,7 +157,7 @@ void Team::start_workers() {
     workers_.reserve(static_cast<std::size_t>(n_threads_ - 1));
     for (int member = 1; member < n_threads_; member++) workers_.emplace_back([this, member] { work(member); });
   } catch (const std::exception&) {
-    // A process limit, or no memory: those that exist and the caller do the work.
+    return;  // a process limit, or no memory: those that exist and the caller do the work
   }
 }
 
