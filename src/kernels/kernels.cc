@@ -44,24 +44,30 @@ std::vector<KernelTable> make_tables() {
     t.linear_int8 = avx2_vnni::linear_int8;
   }
   if (cpu.avx512) tables.push_back(kAvx512Table);
+  const bool bf16_pays = cpu.avx512_bf16 && avx512_bf16::pays();
+  if (cpu.avx512_bf16 && !bf16_pays) {
+    KernelTable& t = tables.emplace_back(kAvx512Table);
+    t.name = "avx512+bf16";
+    t.linear_bf16 = avx512_bf16::linear_bf16;
+  }
   if (cpu.avx512_vnni) {
     KernelTable& t = tables.emplace_back(kAvx512Table);
     t.name = "avx512+vnni";
     t.gemm_int8 = avx512_vnni::gemm_int8;
     t.linear_int8 = avx512_vnni::linear_int8;
-    if (cpu.avx512_bf16) {
+    if (bf16_pays) {
       KernelTable& both = tables.emplace_back(KernelTable(t));
       both.name = "avx512+vnni+bf16";
       both.linear_bf16 = avx512_bf16::linear_bf16;
-      if (best_isa() >= Isa::kAmx) {
-        KernelTable& tiles = tables.emplace_back(KernelTable(both));
-        tiles.isa = Isa::kAmx;
-        tiles.name = "amx";
-        tiles.begin_products = amx::begin_products;
-        tiles.end_products = amx::end_products;
-        tiles.linear_bf16 = amx::linear_bf16;
-        tiles.linear_int8 = amx::linear_int8;
-      }
+    }
+    if (best_isa() >= Isa::kAmx) {
+      KernelTable& tiles = tables.emplace_back(KernelTable(tables.back()));
+      tiles.isa = Isa::kAmx;
+      tiles.name = "amx";
+      tiles.begin_products = amx::begin_products;
+      tiles.end_products = amx::end_products;
+      tiles.linear_bf16 = amx::linear_bf16;
+      tiles.linear_int8 = amx::linear_int8;
     }
   }
 #endif
@@ -87,6 +93,14 @@ std::span<const KernelTable> supported_tables() {
 const KernelTable& kernels() {
   static const KernelTable& table = choose();
   return table;
+}
+
+bool native_bf16() {
+#if defined(__x86_64__)
+  return kernels().linear_bf16 == amx::linear_bf16 || kernels().linear_bf16 == avx512_bf16::linear_bf16;
+#else
+  return false;
+#endif
 }
 
 }  // namespace narthex

@@ -2,7 +2,8 @@
 //
 //   kernels().softmax({rows, cols, x, cols, 1.0F, nullptr, 0, y, cols});
 //
-// Chosen once, at the first call, by feature bits and NARTHEX_ISA. Every table gives bit-identical results: vectors
+// Chosen once, at the first call, by feature bits and NARTHEX_ISA, and by a measurement of microseconds where the bits
+// do not tell whether an instruction pays. Every table gives bit-identical results: vectors
 // have 16 lanes everywhere, reductions run over one fixed tree of those lanes, products run over k in order, and
 // multiply-adds are fused on purpose or not at all. Kernels use one thread; gemm.h spreads products over a Team.
 // Covered by tests/kernels: every row of kernels.def on every table.
@@ -31,6 +32,8 @@ struct KernelTable {
 };
 
 const KernelTable& kernels();
+// Whether its bfloat16 products are instructions of the processor that are faster than float32's.
+bool native_bf16();
 // Every table this machine can run, the slowest first. The last is what kernels() returns unless NARTHEX_ISA is set.
 std::span<const KernelTable> supported_tables();
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cpu.h"
 #include "base/team.h"
 #include "graph/build.h"
+#include "kernels/kernels.h"
 #include "models/calibration_texts.h"
 #include "models/encoder_inputs.h"
 #include "onnx/read.h"
@@ -130,9 +130,7 @@ Result<std::optional<Encoder>> recognise_checked(Graph graph, const ModelCard& c
 }  // namespace
 
 Precision native_precision() {
-  const CpuFeatures& cpu = cpu_features();
-  const bool avx512 = active_isa() >= Isa::kAvx512;
-  return avx512 && (cpu.avx512_bf16 || cpu.amx_bf16) ? Precision::kBf16 : Precision::kFp32;
+  return native_bf16() ? Precision::kBf16 : Precision::kFp32;
 }
 
 std::optional<step::PoolKind> plan_pool(const Pooling& pooling) {
@@ -166,7 +164,7 @@ Result<CompiledEncoder> compile_encoder(const ModelCard& card, const Tokenizer& 
   PrecisionOptions precision;
   precision.pool = plan_pool(compiled.output.pooling);
   precision.precision = wanted_precision(options.precision, compiled.recognised.contains("quantised linear"));
-  precision.fallback = native_precision();
+  precision.fallback = Precision::kBf16;  // half of float32's bytes, and nowhere much slower
   for (const Encoding& encoding : encodings) precision.calibration.push_back(encoding.ids);
   PrecisePlan chosen = choose_precision(*encoder, precision, Team::process());
   compiled.plan = std::make_shared<const PackedPlan>(std::move(chosen.plan));

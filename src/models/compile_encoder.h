@@ -40,7 +40,7 @@ struct EncoderCompileOptions {
 Result<CompiledEncoder> compile_encoder(const ModelCard& card, const Tokenizer& tokenizer,
                                         const EncoderCompileOptions& options);
 
-// The precision for products that int8 does not suit, and of "auto": bf16 where it is native, else fp32.
+// What "auto" means for a graph in float32: bf16 where its products are fast instructions, else fp32.
 Precision native_precision();
 
 // What the plan can pool itself.

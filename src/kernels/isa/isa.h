@@ -5,8 +5,8 @@
 
 #include "kernels/args.h"
 
-// The plain files leave inlining to the compiler: their vectors are arrays, and everything in one function takes minutes
-// to compile.
+// The plain files leave inlining to the compiler: their vectors are arrays, and everything in one function takes
+// minutes to compile.
 #if defined(NX_PLAIN)
 #define NX_INLINE inline
 #define NX_LAMBDA
@@ -44,7 +44,8 @@ void linear_int8(const LinearInt8& g);
 }  // namespace narthex::avx512_vnni
 namespace narthex::avx512_bf16 {
 void linear_bf16(const LinearBf16& g);
-}
+bool pays();  // whether this processor runs it faster than the plain one; some have the instruction, slowly
+}  // namespace narthex::avx512_bf16
 #define NX_TILE_KERNELS                  \
   void begin_products();                 \
   void end_products();                   \
