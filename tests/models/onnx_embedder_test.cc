@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "models/load.h"
+#include "models/small_model.h"
 
 namespace narthex {
 namespace {
@@ -15,37 +16,27 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class OnnxEmbedderTest : public ::testing::Test {
+// On the plan, and in the interpreter: the same promises.
+class OnnxEmbedderTest : public ::testing::TestWithParam<bool> {
  protected:
-  void SetUp() override {
-    directory_ = fs::path(::testing::TempDir()) / "onnx_embedder_test";
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-    fs::copy_file(fs::path(NARTHEX_SOURCE_DIR) / "tests/data/graphs/x_bert_ts_14_eager.onnx",
-                  directory_ / "model.onnx");
-    std::ofstream(directory_ / "tokenizer.json") << R"({"version":"1.0","added_tokens":[
-      {"id":0,"content":"[PAD]","special":true},{"id":2,"content":"[CLS]","special":true},{"id":3,"content":"[SEP]","special":true}],
-      "normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
-      "pre_tokenizer":{"type":"BertPreTokenizer"},
-      "post_processor":{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]},
-      "model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
-      "vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"one":4,"two":5,"three":6,"four":7}}})";
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   Result<std::unique_ptr<OnnxEmbedder>> load(const std::string& pooling = "mean") {
     LoadOptions options;
-    options.model = directory_.string();
+    options.model = files_.directory().string();
     if (!pooling.empty()) {
       NX_TRY(options.pooling, parse_pooling(pooling));
     }
     options.precision = "fp32";
+    options.onnx_exact = GetParam();
+    options.use_artifacts = false;
     NX_TRY(InspectedModel model, inspect_model(options));
+    EXPECT_EQ(model.embedder->plan() == nullptr, GetParam());
     return std::move(model.embedder);
   }
 
-  fs::path directory_;
+  SmallModel files_{"x_bert_ts_14_eager", "onnx_embedder_test"};
 };
+INSTANTIATE_TEST_SUITE_P(All, OnnxEmbedderTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Interpreter" : "Plan"; });
 
 std::vector<float> one(const Embedder& embedder, std::string_view text, const EmbedOptions& options = {}) {
   const auto embeddings = embedder.embed(std::span(&text, 1), options);
@@ -53,7 +44,7 @@ std::vector<float> one(const Embedder& embedder, std::string_view text, const Em
   return embeddings ? embeddings->front().values : std::vector<float>{};
 }
 
-TEST_F(OnnxEmbedderTest, ATextsVectorIsTheSameBytesAloneAndInABatch) {
+TEST_P(OnnxEmbedderTest, ATextsVectorIsTheSameBytesAloneAndInABatch) {
   const auto embedder = load();
   ASSERT_TRUE(embedder) << embedder.error().message;
   const std::string_view texts[] = {"one two", "three four", "", "one two three four one two", "one two"};
@@ -64,23 +55,23 @@ TEST_F(OnnxEmbedderTest, ATextsVectorIsTheSameBytesAloneAndInABatch) {
   EXPECT_EQ((*together)[2].tokens, 2u) << "an empty text is its special tokens";
 }
 
-TEST_F(OnnxEmbedderTest, WithoutAPoolingItAsksInsteadOfGuessing) {
+TEST_P(OnnxEmbedderTest, WithoutAPoolingItAsksInsteadOfGuessing) {
   EXPECT_THAT(load("").error().message, HasSubstr("pass --pooling cls, mean, max, last or none"));
-  fs::create_directories(directory_ / "1_Pooling");
-  std::ofstream(directory_ / "1_Pooling/config.json") << R"({"pooling_mode_cls_token": true})";
+  fs::create_directories(files_.directory() / "1_Pooling");
+  std::ofstream(files_.directory() / "1_Pooling/config.json") << R"({"pooling_mode_cls_token": true})";
   const auto embedder = load("");
   ASSERT_TRUE(embedder) << embedder.error().message;
   EXPECT_EQ(one(**embedder, "one two"), one(**load("cls"), "one two"));
 }
 
-TEST_F(OnnxEmbedderTest, TokenVectorsOnRequest) {
+TEST_P(OnnxEmbedderTest, TokenVectorsOnRequest) {
   const auto embedder = load("none");
   ASSERT_TRUE(embedder) << embedder.error().message;
   EXPECT_TRUE((*embedder)->info().token_vectors);
   EXPECT_EQ(one(**embedder, "one two three").size(), 5 * (*embedder)->info().dim);
 }
 
-TEST_F(OnnxEmbedderTest, LongTextsAreCutRefusedOrWindowed) {
+TEST_P(OnnxEmbedderTest, LongTextsAreCutRefusedOrWindowed) {
   const auto embedder = load();
   ASSERT_TRUE(embedder) << embedder.error().message;
   EmbedOptions options;
@@ -103,14 +94,14 @@ TEST_F(OnnxEmbedderTest, LongTextsAreCutRefusedOrWindowed) {
   EXPECT_NE(windows->front().values, cut->front().values);
 }
 
-TEST_F(OnnxEmbedderTest, SpecialTokensInATextAreText) {
+TEST_P(OnnxEmbedderTest, SpecialTokensInATextAreText) {
   const auto embedder = load();
   EmbedOptions special;
   special.allow_special = true;
   EXPECT_NE(one(**embedder, "one [SEP] two"), one(**embedder, "one [SEP] two", special));
 }
 
-TEST_F(OnnxEmbedderTest, TextThatIsNotUtf8IsRefusedByItsByte) {
+TEST_P(OnnxEmbedderTest, TextThatIsNotUtf8IsRefusedByItsByte) {
   const std::string_view bad = "one \xE2\x80";
   EXPECT_EQ((*load())->embed(std::span(&bad, 1), {}).error().message, "text 0 is not valid UTF-8 at byte 4");
 }

@@ -1,11 +1,14 @@
 // Vectors against ONNX Runtime on 320 varied texts, for every model that packages carry, and the promise that a text's
 // vector does not depend on its batch. Needs NARTHEX_TEST_MODELS (the folder that `narthex pull` fills) and, for the
 // comparison, NARTHEX_PYTHON with onnxruntime and tokenizers.
+#include <fmt/ostream.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "models/catalog.h"
 #include "models/load.h"
@@ -16,13 +19,21 @@ namespace {
 
 struct Case {
   const char* model;
+  const char* precision;
   double min_cosine;
   double max_difference;  // of one element
   bool onnx_exact = false;
+  double min_cosine_of_few = min_cosine;  // of texts of at most one token besides the special ones
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.model;
+  return out << c.model << " " << (c.onnx_exact ? "onnx-exact" : c.precision);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = fmt::format("{}", fmt::streamed(info.param));
+  std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
 }
 
 class Parity : public ::testing::TestWithParam<Case> {
@@ -37,18 +48,14 @@ class Parity : public ::testing::TestWithParam<Case> {
     ::setenv("NARTHEX_HOME", std::filesystem::path(*models).parent_path().c_str(), 1);
     LoadOptions options;
     options.model = GetParam().model;
-    options.precision = "fp32";
+    options.precision = GetParam().precision;
     options.onnx_exact = GetParam().onnx_exact;
+    options.use_artifacts = false;
     auto model = inspect_model(options);
     EXPECT_TRUE(model) << model.error().message;
-    return model ? std::move(model->embedder) : nullptr;
-  }
-  std::vector<std::string> texts(const std::string& python) {
-    const std::string file = ::testing::TempDir() + "/parity_texts.jsonl";
-    EXPECT_TRUE(run_oracle(python, "texts " + file));
-    std::vector<std::string> result;
-    for (const json::object& row : read_rows(file)) result.emplace_back(row.at("text").as_string());
-    return result;
+    if (!model) return nullptr;
+    EXPECT_EQ(model->compiled.plan == nullptr, GetParam().onnx_exact) << model->compiled.refusal;
+    return std::move(model->embedder);
   }
 };
 
@@ -64,19 +71,37 @@ std::string oracle_pooling(const OnnxEmbedder& embedder) {
                                                                    : embedder.output().pooling.to_string();
 }
 
+std::vector<std::string> parity_texts(const std::string& python) {
+  const std::string file = ::testing::TempDir() + "/parity_texts.jsonl";
+  EXPECT_TRUE(run_oracle(python, "texts " + file));
+  std::vector<std::string> result;
+  for (const json::object& row : read_rows(file)) result.emplace_back(row.at("text").as_string());
+  return result;
+}
+
+// ONNX Runtime's vectors of the texts; once a model, since it is asked for several precisions.
+const std::vector<float>& oracle_vectors(const std::string& python, const OnnxEmbedder& embedder) {
+  static std::map<std::string, std::vector<float>> known;
+  const std::string& model = embedder.info().id;
+  const auto [entry, is_new] = known.try_emplace(model);
+  if (!is_new) return entry->second;
+  const std::string out = fmt::format("{}/parity_{}.f32", ::testing::TempDir(), model);
+  EXPECT_TRUE(
+      run_oracle(python, fmt::format("embeddings {} {} {} {} none {}/parity_texts.jsonl {}",
+                                     embedder.card().onnx_file.string(), embedder.card().tokenizer_file.string(),
+                                     oracle_pooling(embedder), embedder.info().max_length, ::testing::TempDir(), out)));
+  entry->second = floats(out);
+  return entry->second;
+}
+
 TEST_P(Parity, EqualsOnnxRuntime) {
   const auto python = environment_value("NARTHEX_PYTHON");
   if (!python) return skip_loudly("comparison with ONNX Runtime", "NARTHEX_PYTHON");
   const auto embedder = load();
   if (embedder == nullptr) return;
-  const std::vector<std::string> inputs = texts(*python);
+  const std::vector<std::string> inputs = parity_texts(*python);
   ASSERT_GE(inputs.size(), 300u);
-  const std::string out = ::testing::TempDir() + "/parity_" + GetParam().model + ".f32";
-  ASSERT_TRUE(run_oracle(
-      *python, fmt::format("embeddings {} {} {} {} {} {}/parity_texts.jsonl {}", embedder->card().onnx_file.string(),
-                           embedder->card().tokenizer_file.string(), oracle_pooling(*embedder),
-                           embedder->info().max_length, "none", ::testing::TempDir(), out)));
-  const std::vector<float> expected = floats(out);
+  const std::vector<float>& expected = oracle_vectors(*python, *embedder);
   const std::size_t dim = embedder->info().dim;
   ASSERT_EQ(expected.size(), inputs.size() * dim);
   const std::vector<std::string_view> views(inputs.begin(), inputs.end());
@@ -94,12 +119,14 @@ TEST_P(Parity, EqualsOnnxRuntime) {
       dot += a * b;
       worst_difference = std::max(worst_difference, std::abs(a - b));
     }
-    EXPECT_GE(dot, GetParam().min_cosine) << "text " << t << ": " << inputs[t].substr(0, 80);
+    const bool few = (*embeddings)[t].tokens <= 3;
+    EXPECT_GE(dot, few ? GetParam().min_cosine_of_few : GetParam().min_cosine)
+        << "text " << t << ": " << inputs[t].substr(0, 80);
     cosines.push_back(dot);
   }
   std::ranges::sort(cosines);
-  std::printf("%s: cosine worst %.8f, median %.8f, worst element difference %.2e over %zu texts\n", GetParam().model,
-              cosines.front(), cosines[cosines.size() / 2], worst_difference, inputs.size());
+  fmt::print("{}: cosine worst {:.8f}, median {:.8f}, worst element difference {:.2e} over {} texts\n",
+             fmt::streamed(GetParam()), cosines.front(), cosines[cosines.size() / 2], worst_difference, inputs.size());
   EXPECT_LE(worst_difference, GetParam().max_difference);
 }
 
@@ -125,11 +152,29 @@ TEST_P(Parity, SameBytesAloneAndInAnyBatch) {
 // own optimisations, agrees only to a worst cosine of 0.997 on such texts. That our arithmetic is the same is shown
 // value by value, each from ONNX Runtime's own inputs, in value_parity_test.cc.
 INSTANTIATE_TEST_SUITE_P(Models, Parity,
-                         ::testing::Values(Case{"bge-small-en-v1.5", 0.999999, 2e-5},
-                                           Case{"all-MiniLM-L6-v2", 0.999999, 2e-5},
-                                           Case{"paraphrase-MiniLM-L3-v2", 0.999999, 2e-5},
-                                           Case{"all-MiniLM-L6-v2-int8", 0.999999, 2e-5, true},
-                                           Case{"bge-small-en-v1.5-q", 0.99, 5e-2, true}));
+                         ::testing::Values(Case{"bge-small-en-v1.5", "fp32", 0.999999, 2e-5},
+                                           Case{"all-MiniLM-L6-v2", "fp32", 0.999999, 2e-5},
+                                           Case{"paraphrase-MiniLM-L3-v2", "fp32", 0.999999, 2e-5},
+                                           Case{"all-MiniLM-L6-v2-int8", "fp32", 0.999999, 2e-5, true},
+                                           Case{"bge-small-en-v1.5-q", "fp32", 0.99, 5e-2, true}),
+                         name_of);
+
+// What rounding may cost. An element cannot differ by more than √(2 − 2·cosine).
+//
+// int8 is meant to reach 0.998 and does on bge-small's and MiniLM-L3's texts of words. Where it does not, the bound
+// says so: on texts of no word or one, where two or three tokens carry the error of all (worst: bge-small 0.9942 and
+// MiniLM-L6 0.9963, both on "."), and on MiniLM-L6 for a text in Hebrew and runs of one letter (0.9979; its quantised
+// file 0.9975). bge-small-q is compared with ONNX Runtime's own int8, which is no nearer to fp32 than ours.
+INSTANTIATE_TEST_SUITE_P(Rounded, Parity,
+                         ::testing::Values(Case{"bge-small-en-v1.5", "bf16", 0.9999, 1.5e-2},
+                                           Case{"all-MiniLM-L6-v2", "bf16", 0.9999, 1.5e-2},
+                                           Case{"paraphrase-MiniLM-L3-v2", "bf16", 0.9999, 1.5e-2},
+                                           Case{"bge-small-en-v1.5", "int8", 0.998, 6.4e-2, false, 0.994},
+                                           Case{"all-MiniLM-L6-v2", "int8", 0.9978, 6.4e-2, false, 0.996},
+                                           Case{"paraphrase-MiniLM-L3-v2", "int8", 0.998, 6.4e-2},
+                                           Case{"all-MiniLM-L6-v2-int8", "int8", 0.9975, 6.4e-2, false, 0.9965},
+                                           Case{"bge-small-en-v1.5-q", "int8", 0.98, 2e-1}),
+                         name_of);
 
 }  // namespace
 }  // namespace narthex
