@@ -183,6 +183,9 @@ TEST(Team, ALoneCallerGetsTheWholeTeamAndTurnsNest) {
 }
 
 TEST(Team, AForkedChildWaitsForNoTurn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer ends a child that starts a thread after a fork with threads";
+#endif
   Team team(2);
   auto turn = std::make_unique<Team::Turn>(team);
   std::thread waiter([&] { const Team::Turn later(team); });
