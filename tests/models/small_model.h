@@ -18,6 +18,8 @@ class SmallModel {
     std::filesystem::create_directories(directory_);
     std::filesystem::copy_file(kSmallGraphs / (graph + ".onnx"), directory_ / "model.onnx");
     std::ofstream(directory_ / "tokenizer.json") << tokenizer();
+    // The graphs have 64 positions; those of XLM-R begin at 2.
+    std::ofstream(directory_ / "sentence_bert_config.json") << R"({"max_seq_length": 60})";
   }
   ~SmallModel() { std::filesystem::remove_all(directory_); }
   SmallModel(const SmallModel&) = delete;
