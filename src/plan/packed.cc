@@ -43,9 +43,27 @@ Result<void> check_range(std::span<const std::int32_t> ids, std::uint32_t entrie
   return {};
 }
 
+Result<void> check_bounds(const TokenBatch& batch) {
+  const std::span<const std::size_t> starts = batch.starts;
+  if (starts.empty())
+    return fail(ErrorCode::kBadInput, "the bounds of the sequences are missing; of none there is one, 0");
+  if (!batch.types.empty() && batch.types.size() != batch.ids.size())
+    return fail(ErrorCode::kBadInput, "there are {} token types for {} tokens", batch.types.size(), batch.ids.size());
+  if (starts.front() != 0)
+    return fail(ErrorCode::kBadInput, "the sequences begin at token {}, expected 0", starts.front());
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
+    if (starts[s + 1] < starts[s]) return fail(ErrorCode::kBadInput, "sequence {} ends before it begins", s);
+    if (starts[s + 1] == starts[s]) return fail(ErrorCode::kBadInput, "sequence {} has no tokens", s);
+  }
+  if (starts.back() != batch.ids.size())
+    return fail(ErrorCode::kBadInput, "the sequences end at token {} of {}", starts.back(), batch.ids.size());
+  return {};
+}
+
 }  // namespace
 
 Result<void> PackedPlan::check(const TokenBatch& batch) const {
+  NX_TRY_VOID(check_bounds(batch));
   for (const packed::Step& step : steps) {
     const auto* gather = std::get_if<packed::Gather>(&step);
     if (gather == nullptr) continue;
@@ -57,7 +75,6 @@ Result<void> PackedPlan::check(const TokenBatch& batch) const {
   }
   for (std::size_t s = 0; s + 1 < batch.starts.size(); ++s) {
     const std::size_t length = batch.starts[s + 1] - batch.starts[s];
-    if (length == 0) return fail(ErrorCode::kBadInput, "sequence {} has no tokens", s);
     if (length > max_positions)
       return fail(ErrorCode::kLimit, "sequence {} has {} tokens; the model takes at most {}", s, length, max_positions);
   }
