@@ -202,7 +202,11 @@ NX_INLINE void put_row(size_t n, size_t row, float* y, float* buffer, const Enco
     encode_f32(n, floats, value);
     if (out.y != nullptr) encode_floats(n, row, out, floats);
   } else if (out.y != nullptr) {
-    encode_scaled(n, row, out, value);
+    // Beyond the row a norm gives what it makes of 0.
+    encode_scaled(n, row, out, [&](size_t i, size_t lanes) NX_LAMBDA {
+      const Vec16f v = value(i, lanes);
+      return lanes == 16 ? v : keep_first(v, lanes, 0.0F);
+    });
   }
 }
 NX_INLINE void norm_row(const NormRows& g, size_t row, float* buffer) {

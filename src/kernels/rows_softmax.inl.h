@@ -67,10 +67,13 @@ NX_INLINE void softmax_u8(size_t n, const Scores& s, Vec16f top, uint8_t* y, flo
   *scale = total == 0.0F ? 0.0F : 1.0F / total;
 }
 
+NX_INLINE Vec16f within(Vec16f v, size_t lanes) {  // also where the factor of a row is NaN
+  return lanes == 16 ? v : keep_first(v, lanes, 0.0F);
+}
 NX_INLINE void softmax_bf16(size_t n, const Scores& s, Vec16f top, uint16_t* y, float* buffer) {
   const auto exp_at = [&](size_t i, size_t lanes) NX_LAMBDA {
     const Vec16f e = exp_coarse16(score_at(s, i, lanes) - top);
-    return lanes == 16 ? e : keep_first(e, lanes, 0.0F);
+    return within(e, lanes);
   };
   const bool buffered = n <= kRowBuffer;
   const float sum = sum_of(n, [&](size_t i, size_t lanes) NX_LAMBDA {
@@ -80,9 +83,9 @@ NX_INLINE void softmax_bf16(size_t n, const Scores& s, Vec16f top, uint16_t* y, 
   });
   const Vec16f factor = splat(sum == 0.0F ? 0.0F : 1.0F / sum);
   if (buffered) {
-    encode_bf16(n, y, [&](size_t i, size_t) NX_LAMBDA { return load(buffer + i) * factor; });
+    encode_bf16(n, y, [&](size_t i, size_t lanes) NX_LAMBDA { return within(load(buffer + i) * factor, lanes); });
   } else {
-    encode_bf16(n, y, [&](size_t i, size_t lanes) NX_LAMBDA { return exp_at(i, lanes) * factor; });
+    encode_bf16(n, y, [&](size_t i, size_t lanes) NX_LAMBDA { return within(exp_at(i, lanes) * factor, lanes); });
   }
 }
 
@@ -95,8 +98,14 @@ NX_INLINE void softmax_rows_all(const SoftmaxRows& g) {
     const bool nothing = top == -__builtin_inff();
     if (g.out.format == RowFormat::kF32) {
       float* y = static_cast<float*>(g.out.y) + row * g.out.ldy;
-      softmax_row(g.cols, s.x, g.scale, mask, y);
-      if (nothing && y[0] != y[0]) encode_f32(g.cols, y, [](size_t, size_t) NX_LAMBDA { return splat(0.0F); });
+      // highest_score() passes over NaNs, which a row that is to become zeros must not have.
+      if (nothing && sum_of(g.cols, [&](size_t i, size_t lanes) NX_LAMBDA {
+                       return within(score_at(s, i, lanes), lanes);
+                     }) == -__builtin_inff()) {
+        encode_f32(g.cols, y, [](size_t, size_t) NX_LAMBDA { return splat(0.0F); });
+      } else {
+        softmax_row(g.cols, s.x, g.scale, mask, y);
+      }
       continue;
     }
     const Vec16f shift = splat(nothing ? 0.0F : top);
