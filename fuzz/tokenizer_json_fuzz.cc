@@ -1,9 +1,11 @@
 // tokenizer.json and a text: the bytes before the first NUL are the file, those behind it the text.
 //
 // Nothing may crash, hang or allocate out of proportion, and what comes back keeps its promises: lists of one length,
-// never longer than max_length, offsets in order and inside the text, the same ids with offsets and without.
-// Corpus: fuzz/corpus/tokenizer_json.
+// never longer than max_length, offsets in order and inside the text, the same ids with offsets and without, and the
+// same from the general way and from tables. Corpus: fuzz/corpus/tokenizer_json.
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/check.h"
@@ -38,6 +40,18 @@ void encode_every_way(const Tokenizer& tokenizer, std::string_view text) {
   const Result<Encoding> without = tokenizer.encode(text, options);
   NX_CHECK(with_offsets.has_value() == without.has_value(), "offsets change no error");
   NX_CHECK(!without || with_offsets->ids == without->ids, "offsets change no id");
+
+  const Result<Encoding> general = tokenizer.without_fast_path().encode(text, {.offsets = true});
+  NX_CHECK(general.has_value() == with_offsets.has_value(), "the fast path changes no error");
+  NX_CHECK(!general || general->ids == with_offsets->ids, "the fast path changes no id");
+  NX_CHECK(!general || general->byte_offsets == with_offsets->byte_offsets, "the fast path changes no offset");
+
+  const std::string tables = tokenizer.save_tables();
+  const Result<Tokenizer> copy = Tokenizer::from_tables(std::as_bytes(std::span(tables)), nullptr, "tables");
+  NX_CHECK(copy.has_value(), "what was written can be read");
+  const Result<Encoding> copied = copy->encode(text, {.offsets = true});
+  NX_CHECK(copied.has_value() == with_offsets.has_value(), "tables change no error");
+  NX_CHECK(!copied || copied->ids == with_offsets->ids, "tables change no id");
 
   const std::string_view first = text.substr(0, text.size() / 2);
   options = {.allow_special = true, .max_length = 7, .offsets = true};
