@@ -223,6 +223,7 @@ Result<void> Run::see_where(const Node& node) {
   NX_TRY(const Tensor where, lengths_.at(condition, length_));
   if (always && !known(chosen[*always != 0 ? 1 : 0])) {
     const Seen& value = seen(chosen[*always != 0 ? 1 : 0]);
+    if (value.lanes.empty()) return fail(ErrorCode::kUnsupported, "the scale of a quantised value is chosen");
     NX_TRY(const Dims dims, broadcast_dims(value.lanes[0].dims(), where.dims()));
     if (dims == value.lanes[0].dims()) {
       seen(node.outputs[0]) = Seen(value);

@@ -82,7 +82,8 @@ Result<void> Run::scaled_integers(const Node& node, const Seen& product, const S
   step.weight = integers.weight;
   if (scale.factor) {
     const auto n = static_cast<std::size_t>(scale.factor->count());
-    if (n != 1 && (n != width || scale.factor->dims().back() != static_cast<std::int64_t>(n))) {
+    const bool repeats = scale.factor->rank() > product.lanes[0].rank();
+    if (repeats || (n != 1 && (n != width || scale.factor->dims().back() != static_cast<std::int64_t>(n)))) {
       return fail(ErrorCode::kUnsupported, "{} scales for {} features", n, width);
     }
     NX_TRY(step.weight, Tensor::allocate(DType::kFloat32, integers.weight.dims()));

@@ -127,6 +127,9 @@ Result<void> Run::see_linear(const Node& node) {
   Dims dims = codes.dims();
   if (dims.empty()) return fail(ErrorCode::kUnsupported, "the operand has no dimensions");
   dims.back() = step.weight.dims()[1];
+  // Weights [1, 1, k, n] add dimensions to the result.
+  if (!gemm && weight.rank() > codes.rank())
+    dims.insert(dims.begin(), static_cast<std::size_t>(weight.rank() - codes.rank()), 1);
   NX_TRY(const EntityId out, linear(codes, std::move(step), name));
   NX_TRY(Tensor result, dense_codes(out, std::move(dims)));
   set(node, std::move(result));
@@ -422,7 +425,11 @@ Result<void> Run::see_clip(const Node& node) {
   if (value.kind != Seen::Kind::kCodes) return fail(ErrorCode::kUnsupported, "the operand is not clipped in a plan");
   NX_TRY(const EntityId id, entity_of(value.lanes[0]));
   NX_TRY(const std::optional<double> floor, uniform(bound));
-  if (!floor) return fail(ErrorCode::kUnsupported, "the lower bound is not one number");
+  NX_TRY(const Tensor beside, lengths_.at(bound, length_));
+  NX_TRY(const Dims dims, broadcast_dims(value.lanes[0].dims(), beside.dims()));
+  if (!floor || dims != value.lanes[0].dims()) {
+    return fail(ErrorCode::kUnsupported, "the lower bound is not one number");
+  }
   if (entity(id).kind == EntityKind::kNorm) return norm_with_floor(node, value.lanes[0], *floor);
   if (entity(id).kind == EntityKind::kScores && *floor < -1e30) {
     set(node, value.lanes[0]);
@@ -509,8 +516,11 @@ Result<void> Run::see_move(const Node& node) {
     if (known(v)) continue;
     if (i > 0 && !concat) return fail(ErrorCode::kUnsupported, "tokens say how to move the operand");
     values[i] = seen(v);
-    alike = alike && values[i].kind == values[0].kind && values[i].known[0] == values[0].known[0] &&
-            values[i].known[1] == values[0].known[1];
+    if (values[i].lanes.empty() && node.inputs.size() > 1 && concat) {
+      return fail(ErrorCode::kUnsupported, "scales of quantised values are joined");
+    }
+    alike = alike && values[i].kind == values[0].kind && values[i].node == values[0].node &&
+            values[i].known[0] == values[0].known[0] && values[i].known[1] == values[0].known[1];
   }
   if (!alike) {
     for (Seen& value : values) {
