@@ -3,7 +3,7 @@
 //
 // Either layout is a matrix of 32-bit units [ceil(n / 16)][units of k][16]. From a plain b a unit's values come from
 // consecutive rows; from a transposed one they lie side by side, and 16 by 16 units are transposed in registers. Used
-// for weights once and for keys and values in every call of attention. Covered by tests/kernels/rows_test.cc.
+// for weights once and for keys and values in every call of attention. Covered by tests/kernels/pack_test.cc.
 #pragma once
 
 struct PanelShape {
@@ -127,6 +127,7 @@ NX_INLINE void pack_int8_transposed(const PackInt8& g, size_t n, const PanelShap
         const size_t k = 4 * u + 16 * i, left = j < shape.cols && k < shape.k ? shape.k - k : 0;
         part[i] =
             left == 0 ? splat_int(0) : to_int8(load_up_to(b + k, left < 16 ? left : 16, 0.0F) * splat(inverses[j]));
+        if (left < 16) part[i] = bits(keep_first(from_bits(part[i]), left, 0.0F));  // 0 times a NaN is not 0
         sums[j] = sums[j] + part[i];
       }
       block[j] = narrow_s8(part[0], part[1], part[2], part[3]);
