@@ -297,7 +297,8 @@ Result<void> Run::rows_with_known(const Node& node, const Tensor& codes, ValueId
   const Tensor index = broadcast(elements, dims);
   NX_TRY(Operand operand, operand_of(other, index, here, layout));
   if (node.op == "Mul" || node.op == "Div") {
-    if (node.op == "Div" && (!value_first || operand.table)) {
+    const bool by_zero = std::ranges::find(operand.columns, 0.0) != operand.columns.end();
+    if (node.op == "Div" && (!value_first || operand.table || by_zero)) {
       return fail(ErrorCode::kUnsupported, "division by '{}' has no place here", graph_.value(other).name);
     }
     if (node.op == "Div")
