@@ -305,7 +305,8 @@ class Lowerer {
         plan_, linear, s.weight.as<float>(),
         whole && linear.precision == Precision::kInt8 ? std::span<const float>(smoothing) : std::span<const float>());
     if (s.bias) linear.bias = constant_of(plan_, s.bias->as<float>());
-    linear.out = new_result(s.out);
+    // Products in fp32 write floats only.
+    linear.out = linear.precision == Precision::kFp32 ? new_floats(s.out) : new_result(s.out);
     plan_.steps.push_back(linear);
   }
 
