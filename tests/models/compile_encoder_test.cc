@@ -70,7 +70,7 @@ TEST(CompileEncoder, EveryCoveredGraphHasAPlanThatAgreesWithTheInterpreter) {
 void expect_sound_report(const PrecisionReport& report, Precision precision, const PackedPlan& plan) {
   EXPECT_EQ(report.precision, precision);
   EXPECT_GT(report.loss.texts, 3U);
-  EXPECT_LE(report.loss.worst_cosine, report.loss.mean_cosine);
+  EXPECT_LE(report.loss.worst_cosine, report.loss.mean_cosine + 1e-12);
   EXPECT_LE(report.loss.mean_cosine, 1 + 1e-12);
   EXPECT_GE(report.loss.worst_cosine, precision == Precision::kBf16 ? 0.999 : kInt8WorstCosine);
   std::vector<std::size_t> not_wanted;
@@ -159,7 +159,8 @@ TEST(CompileEncoder, RealModelsRunOnPlansAndQuantisedOnesInInt8) {
     const CompiledEncoder& compiled = model->compiled;
     ASSERT_NE(compiled.plan, nullptr) << compiled.refusal;
     const bool quantised = compiled.recognised.contains("quantised linear");
-    EXPECT_EQ(quantised, std::string_view(name).ends_with("-q") || std::string_view(name).ends_with("-int8"));
+    // all-MiniLM-L6-v2-int8 only stores its weights in int8; its products are in float32.
+    EXPECT_EQ(quantised, std::string_view(name).ends_with("-q"));
     if (!quantised) {
       EXPECT_LT(compiled.check_difference, 5e-4);
     }

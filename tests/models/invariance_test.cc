@@ -167,23 +167,25 @@ std::size_t expect_same_on_every_isa(const std::string& model) {
 
 TEST(Invariance, SameBytesOnEveryInstructionSet) {
   const SmallModel files("x_bert_ts_14_eager", "invariance_isa_test");
-  expect_same_on_every_isa(files.directory().string() + " --pooling mean");
+  const std::size_t n_int8 = expect_same_on_every_isa(files.directory().string() + " --pooling mean");
+  EXPECT_GE(n_int8, std::min<std::size_t>(2, isas_here().size())) << "this model runs in int8 whole";
 }
 
-TEST(Invariance, TheSameOfRealModels) {
+TEST(Invariance, ARealModelInBatchesAndWithThreads) {
   const auto models = environment_value("NARTHEX_TEST_MODELS");
-  if (!models) return skip_loudly("invariance of real models", "NARTHEX_TEST_MODELS");
+  if (!models) return skip_loudly("invariance of a real model", "NARTHEX_TEST_MODELS");
   ::setenv("NARTHEX_HOME", fs::path(*models).parent_path().c_str(), 1);
+  const std::string name = "paraphrase-MiniLM-L3-v2";
   for (const char* precision : kPrecisions) {
     SCOPED_TRACE(precision);
-    const auto model = inspect_model(options_for("bge-small-en-v1.5", precision, ""));
+    const auto model = inspect_model(options_for(name, precision, ""));
     ASSERT_TRUE(model) << model.error().message;
     expect_invariant_in_batches(*model->embedder);
     const ScratchHome home("real");
-    const std::string one = home.vectors("", 1, "bge-small-en-v1.5", precision);
-    EXPECT_TRUE(home.vectors("", 2, "bge-small-en-v1.5", precision) == one) << "1 and 2 threads";
+    const std::string one = home.vectors("", 1, name, precision);
+    EXPECT_GT(one.size(), texts_to_embed().size() * sizeof(float));
+    EXPECT_TRUE(home.vectors("", 2, name, precision) == one) << "1 and 2 threads";
   }
-  expect_same_on_every_isa("paraphrase-MiniLM-L3-v2");
 }
 
 }  // namespace
