@@ -101,7 +101,7 @@ std::size_t n_attentions(const PackedPlan& plan) {
       plan.steps, [](const packed::Step& step) { return std::holds_alternative<packed::Attention>(step); }));
 }
 
-// ‖int8 − fp32‖ / ‖fp32‖ of a product's results on sampled rows. Smoothing is left out: it is the order that counts.
+// ‖int8 − fp32‖ / ‖fp32‖ of a product's results on sampled rows, both without smoothing: it is the order that counts.
 double product_error(const packed::Linear& exact, const packed::Linear& rounded, const std::vector<float>& sample) {
   const std::size_t k = exact.k, n = exact.n, rows = sample.size() / k;
   if (rows == 0 || rounded.precision != Precision::kInt8) return 0;
@@ -184,7 +184,7 @@ class Chooser {
       lowering_.attention_precision.clear();
     }
     for (std::size_t n = 1; report.loss.worst_cosine < kInt8WorstCosine && n < 2 * report.n_products; n *= 2)
-      plan = with_fallbacks(worst_products(plan, statistics, std::min(n, report.n_products)), report);
+      plan = with_fallbacks(worst_products(statistics, std::min(n, report.n_products)), report);
     return plan;
   }
 
@@ -198,8 +198,12 @@ class Chooser {
     return plan;
   }
 
-  std::vector<std::size_t> worst_products(const PackedPlan& plan, const InputStatistics& statistics, std::size_t n) {
+  std::vector<std::size_t> worst_products(const InputStatistics& statistics, std::size_t n) {
     if (errors_.empty()) {
+      // Smoothed weights belong to inputs that were divided; the sampled ones were not.
+      LowerOptions plain = lowering_;
+      plain.column_maxima.clear();
+      const PackedPlan plan = lower(encoder_, plain);
       const auto exact = linears_of(exact_), rounded = linears_of(plan);
       for (std::size_t i = 0; i < exact.size(); ++i)
         errors_.push_back(i < statistics.samples.size() ? product_error(*exact[i], *rounded[i], statistics.samples[i])
