@@ -161,10 +161,10 @@ INSTANTIATE_TEST_SUITE_P(Models, Parity,
 
 // What rounding may cost. An element cannot differ by more than √(2 − 2·cosine).
 //
-// int8 is meant to reach 0.998 and does on bge-small's and MiniLM-L3's texts of words. Where it does not, the bound
-// says so: on texts of no word or one, where two or three tokens carry the error of all (worst: bge-small 0.9942 and
-// MiniLM-L6 0.9963, both on "."), and on MiniLM-L6 for a text in Hebrew and runs of one letter (0.9979; its quantised
-// file 0.9975). bge-small-q is compared with ONNX Runtime's own int8, which is no nearer to fp32 than ours.
+// int8 is meant to reach 0.998. Where it does not, the bound says so: on texts of no word or one, where two or three
+// tokens carry the error of all (worst: bge-small 0.9942 and MiniLM-L6 0.9963, both on "."), and for MiniLM-L6 on a few
+// others (0.9979; its quantised file 0.9975). bge-small-q is compared with ONNX Runtime's own int8, whose rounding
+// differs from ours.
 INSTANTIATE_TEST_SUITE_P(Rounded, Parity,
                          ::testing::Values(Case{"bge-small-en-v1.5", "bf16", 0.9999, 1.5e-2},
                                            Case{"all-MiniLM-L6-v2", "bf16", 0.9999, 1.5e-2},
