@@ -36,7 +36,8 @@ std::vector<const Encoding*> texts_to_check(const std::vector<Encoding>& encodin
   std::vector<const Encoding*> usable;
   for (const Encoding& encoding : encodings)
     if (plan.covers(encoding.ids)) usable.push_back(&encoding);
-  std::ranges::stable_sort(usable, {}, [](const Encoding* encoding) { return encoding->ids.size(); });
+  // They point into one vector: an address is a place in the order of the texts.
+  std::ranges::sort(usable, {}, [](const Encoding* encoding) { return std::pair(encoding->ids.size(), encoding); });
   if (usable.size() <= 4) return usable;
   return {usable.front(), usable[usable.size() / 3], usable[usable.size() * 2 / 3], usable.back()};
 }

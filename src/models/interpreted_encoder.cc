@@ -66,7 +66,7 @@ Result<void> InterpretedEncoder::run(std::span<const Encoding* const> texts, std
                                      const RowsFn& rows) const {
   std::vector<std::size_t> order(texts.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return texts[i]->ids.size(); });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(texts[i]->ids.size(), i); });
   for (std::size_t first = 0; first < order.size();) {
     const std::size_t length = texts[order[first]]->ids.size();
     std::size_t limit = one_at_a_time_ ? 1 : std::max<std::size_t>(1, kMaxBatchTokens / length);

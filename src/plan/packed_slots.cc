@@ -71,7 +71,7 @@ void assign_regions(PackedPlan& plan) {
   std::vector<SlotId> order;
   for (SlotId slot = 0; slot < plan.slots.size(); ++slot)
     if (lives[slot].first != SIZE_MAX) order.push_back(slot);
-  std::ranges::stable_sort(order, {}, [&](SlotId slot) { return lives[slot].first; });
+  std::ranges::sort(order, {}, [&](SlotId slot) { return std::pair(lives[slot].first, slot); });
   for (const SlotId slot : order) {
     const auto free = std::ranges::find_if(regions, [&](const Region& region) {
       return region.per_sequence == plan.slots[slot].per_sequence && region.free_after < lives[slot].first;

@@ -211,7 +211,7 @@ class Chooser {
     }
     std::vector<std::size_t> order(errors_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return errors_[i]; });
+    std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-errors_[i], i); });
     order.resize(std::min(n, order.size()));
     return order;
   }

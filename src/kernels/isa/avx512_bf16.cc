@@ -9,9 +9,6 @@
 
 #include <x86intrin.h>
 
-#include <algorithm>
-#include <cstdint>
-
 #include "kernels/isa/isa.h"
 
 namespace narthex::avx512_bf16 {
@@ -58,7 +55,8 @@ uint64_t fastest_run(Step step) {
         sum = step(sum);
         __asm__ volatile("" : "+v"(sum));  // neither dropped nor joined
       }
-    best = std::min<uint64_t>(best, __rdtsc() - begin);
+    const uint64_t ticks = __rdtsc() - begin;
+    if (ticks < best) best = ticks;
   }
   return best;
 }
