@@ -43,7 +43,7 @@ format: packages-lint
 serve:
 	@echo "narthex has no server yet: see CHANGELOG.md for what is there" >&2; exit 2
 
-## make bench   what the program costs here: start, memory, a short and a long text, beside ONNX Runtime
+## make bench   what the program costs here in each precision: texts short and long, start, memory, beside ONNX Runtime
 bench: build $(VENV)/.ready
 	@$(MAKE) --no-print-directory models-for-tests
 	@NARTHEX_HOME=$(TEST_HOME) $(VENV)/bin/python bench/embed.py --narthex $(NARTHEX) --models $(TEST_HOME)/models

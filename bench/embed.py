@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Narthex beside ONNX Runtime on bge-small-en-v1.5 fp32, in one run, as ratios.
+"""Narthex in each precision beside ONNX Runtime on bge-small-en-v1.5, fp32 and its dynamic int8 file, in one run, as ratios.
 
     embed.py --narthex BINARY --models FOLDER [--threads 2] [--seconds 1]
 
-Both get text and give normalised vectors, with as many threads. ONNX Runtime gets what its users do: tokens by the `tokenizers`
-wheel, one padded batch a call. The machine may be shared, so the two take turns ROUNDS times and the best median of each counts.
+All get text and give normalised vectors, with as many threads. ONNX Runtime gets what its users do: tokens by the `tokenizers`
+wheel, one padded batch a call. The machine may be shared, so they take turns ROUNDS times and the best median of each counts.
 """
 import argparse
 import json
@@ -27,6 +27,7 @@ def text(n_words, seed):
 
 
 ROUNDS = 5
+PRECISIONS = ("fp32", "bf16", "int8")
 WORKLOADS = {
     "query, 11 tokens": ["how do I reset my password on the portal"],
     "one text, 128 tokens": [text(126, 1)],
@@ -66,21 +67,21 @@ class Ort:
         return float(np.median(times))
 
 
-def narthex(binary, texts, threads, seconds):
+def narthex(binary, texts, threads, seconds, precision):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", delete=False) as out:
         out.writelines(json.dumps({"text": t}) + "\n" for t in texts)
     command = [binary, "bench", "engine", "--texts", out.name, "--batch", str(len(texts)), "--threads", str(threads),
-               "--seconds", str(seconds), "--format", "json"]
-    row = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+               "--seconds", str(seconds), "--precision", precision, "--format", "json"]
+    row = json.loads(subprocess.run(command, capture_output=True, check=True, text=True, timeout=300).stdout)
     os.unlink(out.name)
     return row
 
 
-def start_ms(binary):
+def start_ms(binary, precision):
     best = float("inf")
-    for _ in range(5):
+    for _ in range(10):
         begin = time.perf_counter()
-        subprocess.run([binary, "embed", "hello"], capture_output=True, check=True)
+        subprocess.run([binary, "embed", "hello", "--precision", precision], capture_output=True, check=True, timeout=60)
         best = min(best, 1e3 * (time.perf_counter() - begin))
     return best
 
@@ -92,19 +93,32 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1)
     a = parser.parse_args()
-    peer = Ort(os.path.join(a.models, "bge-small-en-v1.5"), a.threads)
-    print(f"bge-small-en-v1.5 fp32, {a.threads} threads; ONNX Runtime {ort.__version__}")
-    print(f"{'workload':<22} {'tokens':>6} {'narthex ms':>11} {'ONNX Runtime ms':>16} {'ratio':>7}")
+    peers = {"ORT fp32": Ort(os.path.join(a.models, "bge-small-en-v1.5"), a.threads),
+             "ORT int8": Ort(os.path.join(a.models, "bge-small-en-v1.5-q"), a.threads)}
+    for precision in PRECISIONS:  # so that no measured process compiles
+        subprocess.run([a.narthex, "compile", "bge-small-en-v1.5", "--precision", precision], capture_output=True, check=True, timeout=300)
+    print(f"bge-small-en-v1.5, ms, {a.threads} threads; ONNX Runtime {ort.__version__}; ratios to its fp32 and to its int8")
+    print(f"{'workload':<22} {'tokens':>6}" + "".join(f" {name:>9}" for name in peers) + "".join(f" {p:>9} {'':>13}" for p in PRECISIONS))
+    resident = {}
     for name, texts in WORKLOADS.items():
-        rows, medians = [], []
+        rows, medians = {p: [] for p in PRECISIONS}, {p: [] for p in peers}
         for _ in range(ROUNDS):
-            rows.append(narthex(a.narthex, texts, a.threads, a.seconds))
-            medians.append(peer.median_ms(texts, a.seconds))
-        ours = min(rows, key=lambda row: row["median_ms"])
-        theirs = min(medians)
-        print(f"{name:<22} {ours['tokens']:>6} {ours['median_ms']:>11.2f} {theirs:>16.2f} {theirs / ours['median_ms']:>6.2f}x", flush=True)
-    print(f"process start to first vector: {start_ms(a.narthex):.0f} ms; resident after the last workload: {ours['rss_mb']:.0f} MB; "
-          f"binary {os.path.getsize(a.narthex) / 2**20:.1f} MB")
+            for precision in PRECISIONS:
+                rows[precision].append(narthex(a.narthex, texts, a.threads, a.seconds, precision))
+            for peer, engine in peers.items():
+                medians[peer].append(engine.median_ms(texts, a.seconds))
+        theirs = {peer: min(values) for peer, values in medians.items()}
+        line = f"{name:<22} {rows['fp32'][0]['tokens']:>6}" + "".join(f" {ms:>9.2f}" for ms in theirs.values())
+        for precision in PRECISIONS:
+            ours = min(rows[precision], key=lambda row: row["median_ms"])
+            resident[precision] = ours["rss_mb"]
+            ratios = "/".join(f"{ms / ours['median_ms']:.2f}x" for ms in theirs.values())
+            line += f" {ours['median_ms']:>9.2f} {ratios:>13}"
+        print(line, flush=True)
+    for precision in PRECISIONS:
+        print(f"{precision}: process start to first vector {start_ms(a.narthex, precision):.0f} ms; resident after the last workload "
+              f"{resident[precision]:.0f} MB")
+    print(f"binary {os.path.getsize(a.narthex) / 2**20:.1f} MB")
 
 
 main()

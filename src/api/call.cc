@@ -47,7 +47,7 @@ narthex_status report(narthex_error* error, narthex_status status, std::string_v
   if (size < message.size()) {
     while (size > 0 && (static_cast<unsigned char>(message[size]) & 0xC0) == 0x80) --size;
   }
-  std::copy_n(message.data(), size, error->message);
+  std::ranges::copy(message.substr(0, size), error->message);
   error->message[size] = '\0';
   return status;
 }

@@ -3,6 +3,7 @@
 namespace narthex {
 namespace {
 
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): a text that is longer than a line goes on in the next literal.
 constexpr std::string_view kTexts[] = {
     "hello",
     "reset password",
@@ -110,6 +111,7 @@ constexpr std::string_view kTexts[] = {
     "a "
     "year, roughly as fast as fingernails grow.",
 };
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 }  // namespace
 
