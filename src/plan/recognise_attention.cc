@@ -339,6 +339,22 @@ Result<Tensor> Run::by_heads(const Tensor& codes, std::int64_t heads) const {
   return out;
 }
 
+// The fourth input of Attention-23: added to the scores, or false where a token may not look.
+Result<void> Run::add_mask(const Node& node, Scores& scores) {
+  if (!node.has_input(3)) return {};
+  if (!known(node.inputs[3])) return fail(ErrorCode::kUnsupported, "the mask depends on the tokens");
+  const Dims lead = {1, static_cast<std::int64_t>(scores.heads)};
+  NX_TRY(const Tensor mask, lengths_.at(node.inputs[3], length_));
+  const Dims pairs = with_matrix(lead, length_, length_);
+  NX_TRY(const Dims dims, broadcast_dims(mask.dims(), pairs));
+  if (dims != pairs || mask.dims().empty() || static_cast<std::size_t>(mask.dims().back()) != length_) {
+    return fail(ErrorCode::kUnsupported, "a mask of shape {}", dims_string(mask.dims()));
+  }
+  const bool fills = mask.dtype() == DType::kBool;
+  scores.terms.push_back({node.inputs[3], lead, 1, fills, false, fills ? -INFINITY : 0});
+  return {};
+}
+
 // Attention-23, with nothing kept from before.
 Result<void> Run::see_attention(const Node& node) {
   NX_TRY(const std::int64_t causal, node.int_attr("is_causal", 0));
@@ -383,19 +399,9 @@ Result<void> Run::see_attention(const Node& node) {
   scores.scale = given_scale != 0 ? static_cast<double>(given_scale) : 1 / std::sqrt(static_cast<double>(q.d));
   look_through_scale(scores.q, scores.scale);
   look_through_scale(scores.k, scores.scale);
-  const Dims lead = {1, static_cast<std::int64_t>(scores.heads)};
-  if (node.has_input(3)) {
-    if (!known(node.inputs[3])) return fail(ErrorCode::kUnsupported, "the mask depends on the tokens");
-    NX_TRY(const Tensor mask, lengths_.at(node.inputs[3], length_));
-    const Dims pairs = with_matrix(lead, length_, length_);
-    NX_TRY(const Dims dims, broadcast_dims(mask.dims(), pairs));
-    if (dims != pairs || mask.dims().empty() || static_cast<std::size_t>(mask.dims().back()) != length_) {
-      return fail(ErrorCode::kUnsupported, "a mask of shape {}", dims_string(mask.dims()));
-    }
-    const bool fills = mask.dtype() == DType::kBool;
-    scores.terms.push_back({node.inputs[3], lead, 1, fills, false, fills ? -INFINITY : 0});
-  }
+  NX_TRY_VOID(add_mask(node, scores));
   NX_TRY(const EntityId out, attend(scores, values, v.d, name));
+  const Dims lead = {1, static_cast<std::int64_t>(scores.heads)};
   const Tensor codes = context_codes(out, with_matrix(lead, length_, v.d));
   if (!is_3d) {
     set(node, codes);

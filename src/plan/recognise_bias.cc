@@ -175,7 +175,8 @@ Result<RelativeBias> relative_bias(const Graph& graph, Lengths& lengths, const s
     }
   }
   const std::size_t n = pairs ? std::min(max_positions, kMaxPairs) : max_positions;
-  const bool beyond = n < max_positions && may_change_beyond(graph, lengths, terms, static_cast<double>(n / 2),
+  const std::size_t middle = n / 2;
+  const bool beyond = n < max_positions && may_change_beyond(graph, lengths, terms, static_cast<double>(middle),
                                                              static_cast<double>(max_positions));
   if (beyond) result.max_positions = n;
   if (neutral) return result;

@@ -156,8 +156,9 @@ Result<Tensor> Run::cached_angles(ValueId cache, ValueId positions, std::size_t 
   NX_TRY(Tensor out, Tensor::allocate(DType::kFloat32,
                                       {static_cast<std::int64_t>(max_positions_), static_cast<std::int64_t>(rotary)}));
   float* to = out.as_mutable<float>().data();
+  const std::size_t entries = rows->elements.size() / half;
   for (const double position : at->elements) {
-    if (position < 0 || position >= static_cast<double>(rows->elements.size() / half)) {
+    if (position < 0 || position >= static_cast<double>(entries)) {
       return fail(ErrorCode::kUnsupported, "position {} is not in the cache", position);
     }
     for (std::size_t j = 0; j < rotary; ++j) {

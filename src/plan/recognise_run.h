@@ -227,6 +227,7 @@ class Run {
   Result<void> see_where(const Node& node);
   Result<void> see_is_nan(const Node& node);
   Result<void> see_attention(const Node& node);
+  Result<void> add_mask(const Node& node, Scores& scores);
   Result<EntityId> attend(const Scores& scores, Columns v, std::size_t d_value, const std::string& name);
 
   // recognise_pool.cc: reductions over tokens and the length of a row.
