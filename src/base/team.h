@@ -7,7 +7,8 @@
 // member the same run, which keeps its cache warm) and, when done, takes chunks that others have not begun. The caller
 // takes part. A caller that finds the team busy, and a call from inside a chunk, run all chunks themselves. Who
 // computes for longer takes a Turn first, so that many callers do not run more threads than there are cores. Workers
-// are made by the first call that can use them, spin for about 50 us after work, then sleep. `fn` must not throw. After
+// are made by the first call that can use them, spin for about 50 us after work, then sleep. What `fn` throws
+// reaches the caller. After
 // fork() a child has no workers and runs everything itself. Covered by tests/base/team_test.cc.
 #pragma once
 

@@ -3,7 +3,8 @@
 //   kernels().softmax({rows, cols, x, cols, 1.0F, nullptr, 0, y, cols});
 //
 // Chosen once, at the first call, by feature bits and NARTHEX_ISA, and by a measurement of microseconds where the bits
-// do not tell whether an instruction pays. Every table gives bit-identical results: vectors
+// do not tell whether an instruction pays. Every table gives bit-identical results, but for
+// products of bfloat16 by the processor's own instructions (args.h): vectors
 // have 16 lanes everywhere, reductions run over one fixed tree of those lanes, products run over k in order, and
 // multiply-adds are fused on purpose or not at all. Kernels use one thread; gemm.h spreads products over a Team.
 // Covered by tests/kernels: every row of kernels.def on every table.
