@@ -111,7 +111,7 @@ def cost():
     ]
     for label, value, text in rows:
         print(f"  {label:<26} {text}  {'█' * max(0, round(40 * value / scale))}{'▏' if value else ''}")
-    print(f"  start → first vector        {one * 1e3:6.0f} ms  (the .onnx file read, compiled and run; best of 5)")
+    print(f"  start → first vector        {one * 1e3:6.0f} ms  (the compiled model mapped and run; best of 5)")
     print(f"  start → lexical vector      {none * 1e3:6.1f} ms")
     print(f"  libraries mapped            {len(libraries):6d}     of CUDA, ROCm or NVIDIA: {', '.join(gpu) if gpu else 'none'}")
     if gpu:
