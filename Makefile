@@ -32,7 +32,7 @@ test: packages-test configure-dev $(VENV)/.ready
 lint: packages-test packages-lint configure-dev
 	@clang-format-19 --dry-run -Werror $$(git ls-files '*.cc' '*.h')
 	@python3 tools/check_layers.py
-	@ninja --quiet -C $(BUILD)/dev -j $(JOBS) nx_kernels
+	@ninja --quiet -C $(BUILD)/dev -j $(JOBS) nx_kernels generated_headers
 	@tools/check_isa_symbols.sh $(BUILD)/dev
 	@tools/tidy.sh $(BUILD)/dev $(JOBS)
 
