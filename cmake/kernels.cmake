@@ -21,4 +21,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${isa_dir}/amx.cc PROPERTIES
     COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8;-mamx-bf16")
   set_source_files_properties(${isa_dir}/avx512_bf16.cc PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set_source_files_properties(${isa_dir}/neon.cc PROPERTIES COMPILE_OPTIONS "${kernel_flags}")
+  set_source_files_properties(${isa_dir}/neon_dotprod.cc PROPERTIES
+    COMPILE_OPTIONS "${kernel_flags};-march=armv8.2-a+dotprod")
+  set_source_files_properties(${isa_dir}/neon_i8mm.cc PROPERTIES
+    COMPILE_OPTIONS "${kernel_flags};-march=armv8.2-a+i8mm")
 endif()

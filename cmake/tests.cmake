@@ -1,11 +1,18 @@
 # One test program per folder of tests/, linked with the layer of the same name. Small data lies beside the tests.
 # Folders that test across layers name theirs here.
 set(layer_of_conformance ops)
-find_package(GTest REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+else()
+  find_package(GTest REQUIRED)
+endif()
 include(GoogleTest)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
 foreach(folder ${folders})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc)
+  if(NARTHEX_ENGINE_ONLY)
+    list(FILTER sources EXCLUDE REGEX ${not_in_engine})
+  endif()
   set(layer ${folder})
   if(DEFINED layer_of_${folder})
     set(layer ${layer_of_${folder}})
@@ -17,7 +24,7 @@ foreach(folder ${folders})
     target_compile_definitions(test_${folder} PRIVATE
       NARTHEX_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/${folder}/data"
       NARTHEX_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      NARTHEX_BINARY="$<TARGET_FILE:narthex>")
+      NARTHEX_BINARY="$<$<TARGET_EXISTS:narthex>:$<TARGET_FILE:narthex>>")
     add_test(NAME ${folder} COMMAND test_${folder})
     set_tests_properties(${folder} PROPERTIES TIMEOUT 900)
   endif()

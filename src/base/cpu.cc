@@ -18,16 +18,18 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace narthex {
 namespace {
 
-constexpr std::array<std::string_view, 4> kIsaNames = {"scalar", "avx2", "avx512", "amx"};
-// Names that other builds or later versions know: the sentence for them differs from that for a typing error.
-constexpr std::array<std::string_view, 1> kOtherIsaNames = {"neon"};
+constexpr std::array<std::string_view, 5> kIsaNames = {"scalar", "neon", "avx2", "avx512", "amx"};
 
 #if defined(__x86_64__)
+constexpr Isa kIsasOfBuild[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx};
+
 struct Leaf {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
@@ -72,7 +74,24 @@ bool tiles_permitted() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 &&
          syscall(SYS_arch_prctl, kGetPermission, &permitted) == 0 && ((permitted >> kTileData) & 1U) != 0;
 }
+#elif defined(__aarch64__)
+constexpr Isa kIsasOfBuild[] = {Isa::kScalar, Isa::kNeon};
+
+CpuFeatures detect() {
+  constexpr unsigned long kAdvancedSimd = 1UL << 1, kDotProduct = 1UL << 20,
+                          kInt8Matrices = 1UL << 13;  // <asm/hwcap.h>
+  CpuFeatures f;
+  f.neon = (getauxval(AT_HWCAP) & kAdvancedSimd) != 0;
+  f.neon_dotprod = f.neon && (getauxval(AT_HWCAP) & kDotProduct) != 0;
+  f.neon_i8mm = f.neon && (getauxval(AT_HWCAP2) & kInt8Matrices) != 0;
+  return f;
+}
+bool tiles_permitted() {
+  return false;
+}
 #else
+constexpr Isa kIsasOfBuild[] = {Isa::kScalar};
+
 CpuFeatures detect() {
   return {};
 }
@@ -80,6 +99,15 @@ bool tiles_permitted() {
   return false;
 }
 #endif
+
+std::string names_of_build() {
+  std::string names;
+  for (const Isa isa : kIsasOfBuild) {
+    if (!names.empty()) names += ", ";
+    names += isa_name(isa);
+  }
+  return names;
+}
 
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -148,7 +176,7 @@ Isa best_isa() {
     const CpuFeatures& f = cpu_features();
     // The tiles' table takes its other kernels from AVX-512 with all that these processors have.
     if (f.amx_int8 && f.amx_bf16 && f.avx512_vnni && f.avx512_bf16 && tiles_permitted()) return Isa::kAmx;
-    return f.avx512 ? Isa::kAvx512 : f.avx2 ? Isa::kAvx2 : Isa::kScalar;
+    return f.avx512 ? Isa::kAvx512 : f.avx2 ? Isa::kAvx2 : f.neon ? Isa::kNeon : Isa::kScalar;
   }();
   return isa;
 }
@@ -160,18 +188,17 @@ std::string_view isa_name(Isa isa) {
 Result<Isa> requested_isa() {
   const std::string name = environment("NARTHEX_ISA");
   if (name.empty()) return best_isa();
-  for (std::size_t i = 0; i < kIsaNames.size(); i++) {
-    if (kIsaNames[i] != name) continue;
-    const Isa isa = static_cast<Isa>(i);
+  for (const Isa isa : kIsasOfBuild) {
+    if (isa_name(isa) != name) continue;
     if (isa <= best_isa()) return isa;
     return fail(ErrorCode::kUsage, "NARTHEX_ISA is '{}', but this processor only has {}; unset it or choose that", name,
                 isa_name(best_isa()));
   }
-  if (std::ranges::find(kOtherIsaNames, name) != kOtherIsaNames.end()) {
-    return fail(ErrorCode::kUsage, "NARTHEX_ISA is '{}', which this build has no kernels for; it has {}", name,
-                fmt::join(kIsaNames, ", "));
+  if (std::ranges::find(kIsaNames, name) != kIsaNames.end()) {
+    return fail(ErrorCode::kUsage, "NARTHEX_ISA is '{}', which is of another kind of processor; this one may have {}",
+                name, names_of_build());
   }
-  return fail(ErrorCode::kUsage, "NARTHEX_ISA is '{}', expected one of {}", name, fmt::join(kIsaNames, ", "));
+  return fail(ErrorCode::kUsage, "NARTHEX_ISA is '{}', expected one of {}", name, names_of_build());
 }
 
 Isa active_isa() {

@@ -3,10 +3,10 @@
 //   requested_isa()       the best instruction set here, or the one NARTHEX_ISA forces; an Error when that is
 //   impossible requested_threads()   usable_cores(), or what NARTHEX_THREADS says
 //
-// Features come from CPUID and XCR0 bits, never from the model number: virtual machines report impossible models. The
-// command line calls both `requested_` functions at its start, so that a mistyped variable is a sentence and exit code
-// 2; code below it uses active_isa() and active_threads(), which fall back to the machine's own values. Covered by
-// tests/base/cpu_test.cc.
+// Features come from CPUID and XCR0 bits (on ARM from the kernel's auxiliary vector), never from the model number:
+// virtual machines report impossible models. The command line calls both `requested_` functions at its start, so that a
+// mistyped variable is a sentence and exit code 2; code below it uses active_isa() and active_threads(), which fall
+// back to the machine's own values. Covered by tests/base/cpu_test.cc.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,9 @@
 
 namespace narthex {
 
-enum class Isa { kScalar, kAvx2, kAvx512, kAmx };  // ordered: each includes the ones before it
+// Ordered: each includes the ones before it that its processors have. kNeon, which stands alone on ARM, comes before
+// all of x86's, so that `isa >= Isa::kAvx2` is false there.
+enum class Isa { kScalar, kNeon, kAvx2, kAvx512, kAmx };
 
 struct CpuFeatures {
   bool avx2 = false;         // with fma and f16c, and ymm state saved by the system
@@ -27,6 +29,9 @@ struct CpuFeatures {
   bool avx_vnni = false;     // only ever true with avx2
   bool amx_int8 = false;     // the instructions exist and the system saves tiles; permission is asked by best_isa()
   bool amx_bf16 = false;
+  bool neon = false;          // every 64-bit ARM processor
+  bool neon_dotprod = false;  // only ever true with neon, as the next: products of four bytes and their sum
+  bool neon_i8mm = false;     // the same of an unsigned by a signed byte
 };
 
 const CpuFeatures& cpu_features();
@@ -35,8 +40,8 @@ const CpuFeatures& cpu_features();
 Isa best_isa();
 std::string_view isa_name(Isa isa);
 
-// Reads NARTHEX_ISA ("scalar", "avx2", "avx512", "amx"; empty or unset means best_isa()). kUsage for an unknown name or
-// one this machine lacks.
+// Reads NARTHEX_ISA ("scalar", "avx2", "avx512", "amx", on ARM "scalar", "neon"; empty or unset means best_isa()).
+// kUsage for an unknown name, one of the other architecture or one this machine lacks.
 Result<Isa> requested_isa();
 Isa active_isa();
 

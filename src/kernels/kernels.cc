@@ -29,6 +29,12 @@ constexpr KernelTable kAvx512Table = {Isa::kAvx512, "avx512"
 #include "kernels/kernels.def"
 };
 #undef NX_ISA
+#elif defined(__aarch64__)
+#define NX_ISA neon
+constexpr KernelTable kNeonTable = {Isa::kNeon, "neon"
+#include "kernels/kernels.def"
+};
+#undef NX_ISA
 #endif
 
 std::vector<KernelTable> make_tables() {
@@ -69,6 +75,21 @@ std::vector<KernelTable> make_tables() {
       tiles.linear_bf16 = amx::linear_bf16;
       tiles.linear_int8 = amx::linear_int8;
     }
+  }
+#elif defined(__aarch64__)
+  const CpuFeatures& cpu = cpu_features();
+  if (cpu.neon) tables.push_back(kNeonTable);
+  if (cpu.neon_dotprod) {
+    KernelTable& t = tables.emplace_back(kNeonTable);
+    t.name = "neon+dotprod";
+    t.gemm_int8 = neon_dotprod::gemm_int8;
+    t.linear_int8 = neon_dotprod::linear_int8;
+  }
+  if (cpu.neon_i8mm) {
+    KernelTable& t = tables.emplace_back(kNeonTable);
+    t.name = "neon+i8mm";
+    t.gemm_int8 = neon_i8mm::gemm_int8;
+    t.linear_int8 = neon_i8mm::linear_int8;
   }
 #endif
   return tables;

@@ -32,6 +32,10 @@ TEST(Cpu, FeaturesBuildOnEachOther) {
   if (f.avx512_vnni || f.avx512_bf16) {
     EXPECT_TRUE(f.avx512);
   }
+  if (f.neon_dotprod || f.neon_i8mm) {
+    EXPECT_TRUE(f.neon);
+  }
+  EXPECT_FALSE(f.neon && f.avx2);
 }
 
 TEST(Cpu, EmptyMeansTheBestAndScalarAlwaysWorks) {
@@ -43,21 +47,32 @@ TEST(Cpu, EmptyMeansTheBestAndScalarAlwaysWorks) {
   EXPECT_EQ(requested_isa(), Isa::kScalar);
 }
 
-TEST(Cpu, UnknownAndMissingInstructionSetsAreSentences) {
+// The names of this architecture's instruction sets, and one of the other's.
+#if defined(__aarch64__)
+constexpr std::string_view kNames = "scalar, neon";
+constexpr const char* kForeign = "avx2";
+#else
+constexpr std::string_view kNames = "scalar, avx2, avx512, amx";
+constexpr const char* kForeign = "neon";
+#endif
+
+TEST(Cpu, UnknownForeignAndMissingInstructionSetsAreSentences) {
   {
     const ScopedVariable isa("NARTHEX_ISA", "avx3");
     const auto r = requested_isa();
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().code, ErrorCode::kUsage);
-    EXPECT_EQ(r.error().message, "NARTHEX_ISA is 'avx3', expected one of scalar, avx2, avx512, amx");
+    EXPECT_EQ(r.error().message, fmt::format("NARTHEX_ISA is 'avx3', expected one of {}", kNames));
   }
   {
-    const ScopedVariable isa("NARTHEX_ISA", "neon");
+    const ScopedVariable isa("NARTHEX_ISA", kForeign);
     const auto r = requested_isa();
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().message,
-              "NARTHEX_ISA is 'neon', which this build has no kernels for; it has scalar, avx2, avx512, amx");
+              fmt::format("NARTHEX_ISA is '{}', which is of another kind of processor; this one may have {}", kForeign,
+                          kNames));
   }
+#if defined(__x86_64__)
   if (best_isa() == Isa::kAmx) return;  // nothing is missing here
   const ScopedVariable isa("NARTHEX_ISA", "amx");
   const auto r = requested_isa();
@@ -65,6 +80,7 @@ TEST(Cpu, UnknownAndMissingInstructionSetsAreSentences) {
   EXPECT_EQ(r.error().message,
             fmt::format("NARTHEX_ISA is 'amx', but this processor only has {}; unset it or choose that",
                         isa_name(best_isa())));
+#endif
 }
 
 TEST(Cpu, ThreadsFromTheEnvironment) {

@@ -22,6 +22,9 @@
 namespace narthex::scalar {
 #include "kernels/kernels.def"
 }
+namespace narthex::neon {
+#include "kernels/kernels.def"
+}
 namespace narthex::avx2 {
 #include "kernels/kernels.def"
 }
@@ -34,6 +37,14 @@ namespace narthex::avx512 {
 #undef NX_REDUCE
 
 // Variants for further feature bits; kernels.cc puts them into the table in place of the plain ones.
+namespace narthex::neon_dotprod {
+void gemm_int8(const GemmInt8& g);
+void linear_int8(const LinearInt8& g);
+}  // namespace narthex::neon_dotprod
+namespace narthex::neon_i8mm {
+void gemm_int8(const GemmInt8& g);
+void linear_int8(const LinearInt8& g);
+}  // namespace narthex::neon_i8mm
 namespace narthex::avx2_vnni {
 void gemm_int8(const GemmInt8& g);
 void linear_int8(const LinearInt8& g);
